@@ -19,6 +19,10 @@ bool has_empty_rows(const Mask& mask) {
   });
 }
 
+bool adds_bias_before_cap(const Operation& operation) {
+  return operation.name == "flash_attention" || operation.name == "blocksparse_attention";
+}
+
 std::string_view empty_row_policy(const NamedArguments& arguments) {
   const auto found = arguments.options.find("empty_row");
   const bool usual = found == arguments.options.end() || found->second == "none";
@@ -65,9 +69,19 @@ NamedResults CallVariants::under(const Mask& mask) const {
 }
 
 std::optional<NamedResults> CallVariants::with_random_signs() const {
-  const auto found = arguments_.arrays.find("value");
-  if (found == arguments_.arrays.end() || found->second.dtype() != DType::kFloat32) return {};
-  NamedArguments changed = without_gradients(arguments_);
+  return with_random_signs(arguments_);
+}
+
+std::optional<NamedResults> CallVariants::with_random_signs(const Mask& mask) const {
+  NamedArguments changed = arguments_;
+  changed.mask = mask;
+  return with_random_signs(std::move(changed));
+}
+
+std::optional<NamedResults> CallVariants::with_random_signs(NamedArguments arguments) const {
+  const auto found = arguments.arrays.find("value");
+  if (found == arguments.arrays.end() || found->second.dtype() != DType::kFloat32) return {};
+  NamedArguments changed = without_gradients(std::move(arguments));
   Tensor& value = changed.arrays.at("value");
   const Index length = value.shape().back(), rows = length == 0 ? 0 : value.elements() / length;
   const Tensor signs = random_normal({rows}, 17);

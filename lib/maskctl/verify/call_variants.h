@@ -19,6 +19,9 @@ bool has_empty_rows(const Mask& mask);
 /// The policy for rows without a key: "zero", "mean" or "nan".
 std::string_view empty_row_policy(const NamedArguments& arguments);
 
+/// Whether the operation adds the bias before the soft cap; the others add it after.
+bool adds_bias_before_cap(const Operation& operation);
+
 class CallVariants {
  public:
   /// `given`: the results to check; if some are gradients, the call computes gradients too. `mask`:
@@ -37,12 +40,16 @@ class CallVariants {
   /// The results of the declared call after each value vector is multiplied by 1 or -1 at random;
   /// absent if the call has no separate array of f32 values.
   std::optional<NamedResults> with_random_signs() const;
+  /// The same under another mask.
+  std::optional<NamedResults> with_random_signs(const Mask& mask) const;
   bool takes_lse_cotangent() const;
   /// The gradients of the call for these cotangents.
   NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
   NamedResults run(const NamedArguments& arguments) const;
 
  private:
+  std::optional<NamedResults> with_random_signs(NamedArguments arguments) const;
+
   const Operation* operation_;
   NamedArguments arguments_;
   std::optional<Mask> mask_;

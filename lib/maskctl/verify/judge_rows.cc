@@ -214,6 +214,7 @@ class Judge {
   }
 
   void compare(const Tried& tried) {
+    if (tried.rows.empty() && !tried.mask) return;  // it says nothing of these results
     const Evidence all = evidence(tried);
     const double ratio = all.ratio(noise_);
     Comparison line{tried.text, Comparison::State::kUndecided, all.share(), all.error(noise_),
@@ -395,6 +396,24 @@ class Judge {
     return false;
   }
 
+  /// Leaves out the rows of other results, such as the lse, that belong to rows that are left out.
+  void leave_out_beside(std::vector<bool>& left_out) const {
+    std::set<QueryRow> places;
+    const auto place = [this](Index row) {
+      const RowPosition& at = residuals_.position(row);
+      return QueryRow{at.batch, at.head, at.time};
+    };
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (left_out[as_size(row)]) places.insert(place(row));
+    }
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      const std::string_view array = residuals_.array(residuals_.position(row));
+      if (array == "out" || array == "lse") {
+        left_out[as_size(row)] = left_out[as_size(row)] || places.contains(place(row));
+      }
+    }
+  }
+
   /// Judges the other rows alone, and names the rows of zeros and of NaN.
   Judgement beside_blank_rows() {
     std::vector<bool> left_out(as_size(residuals_.rows()), false);
@@ -405,6 +424,7 @@ class Judge {
       left_out[as_size(row)] = true;
       blank[kind].push_back(row);
     }
+    leave_out_beside(left_out);
     const bool all = std::ranges::all_of(left_out, [](bool out) { return out; });
     Judgement out = all ? Judgement{} : Judge(residuals_, tried_, std::move(left_out)).run();
     for (const auto& [kind, rows] : blank) {

@@ -149,23 +149,34 @@ void Residuals::add_blank(const Array& array, Index row) {
 }
 
 /// The variance that a row under a candidate has besides that which is relative to its elements:
-/// that of the declared row, or, where that row has not enough keys to show it, that of `other`.
-double Residuals::noise_under(const Array& array, Index row, std::span<const double> other) const {
+/// that of the declared row, or that of `other` if it is larger and known: from `spread`, from
+/// `other` itself where the declared row has not enough keys, or for gradients.
+double Residuals::noise_under(const Array& array, Index row, std::span<const double> other,
+                              std::span<const double> spread) const {
   const double declared = array.noise.rows[as_size(row)].all();
-  if (!is_gradient(array.name) && !few_keys_[as_size(array.first + row)]) return declared;
+  const bool own = is_gradient(array.name) || few_keys_[as_size(array.first + row)];
+  if (!own && spread.empty()) return declared;
   const double size = mean_square(other);
-  return std::max(declared, array.noise.row(size, size).all());
+  const double with_signs = spread.empty() ? size : mean_square(spread);
+  return std::max(declared, array.noise.row(size, with_signs).all());
 }
 
-std::optional<std::vector<RowResidual>> Residuals::under(const NamedResults& other) const {
+std::optional<std::vector<RowResidual>> Residuals::under(const NamedResults& other,
+                                                         const NamedResults* spread) const {
   std::vector<RowResidual> out;
   for (const Array& array : arrays_) {
     const auto found = other.find(array.name);
     if (found == other.end()) return {};
     const std::vector<double> others = doubles_of(found->second);
+    const bool has_spread = spread && array.name == "out";
+    const std::vector<double> signs =
+        has_spread ? doubles_of(spread->at("out")) : std::vector<double>();
     for (Index row = 0; row < array.count; ++row) {
       const auto elements = std::span(others).subspan(as_size(row * array.length));
-      const double shared = noise_under(array, row, elements.first(as_size(array.length)));
+      const double shared = noise_under(
+          array, row, elements.first(as_size(array.length)),
+          has_spread ? std::span(signs).subspan(as_size(row * array.length), as_size(array.length))
+                     : std::span<const double>());
       RowResidual sums;
       sums.row = array.first + row;
       bool clashes = false;

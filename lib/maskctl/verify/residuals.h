@@ -71,8 +71,10 @@ class Residuals {
   std::string_view array(const RowPosition& position) const { return arrays_[position.array].name; }
 
   /// The rows whose results under a candidate differ from those of the declared call by more than
-  /// f32 sums can explain; absent if the candidate says nothing of an array.
-  std::optional<std::vector<RowResidual>> under(const NamedResults& other) const;
+  /// f32 sums can explain; absent if the candidate says nothing of an array. `spread`: the results
+  /// for values of random signs, if rows of the candidate may be noisier than the declared ones.
+  std::optional<std::vector<RowResidual>> under(const NamedResults& other,
+                                                const NamedResults* spread = nullptr) const;
 
  private:
   struct Array {
@@ -91,7 +93,8 @@ class Residuals {
   void add_keys(const Array& array, const std::optional<Mask>& mask);
   void add_blank(const Array& array, Index row);
   double noise(const Array& array, Index row, double value) const;
-  double noise_under(const Array& array, Index row, std::span<const double> other) const;
+  double noise_under(const Array& array, Index row, std::span<const double> other,
+                     std::span<const double> spread) const;
 
   std::vector<Array> arrays_;
   std::vector<RowPosition> positions_;

@@ -50,6 +50,31 @@ bool agrees(const NamedResults& declared, const NamedResults& reference,
   });
 }
 
+/// Whether some row of a mask has less than half of the keys that it has in `declared`, so that its
+/// results are noisier.
+bool has_shorter_rows(const Mask& mask, const Mask& declared) {
+  const auto counts = [](const Plane& plane) {
+    std::vector<Index> out;
+    plane.row_sizes({0, plane.queries()}, [&out](Range rows, const Plane::RowSize& size) {
+      out.insert(out.end(), as_size(rows.size()), size.keys);
+    });
+    return out;
+  };
+  for (Index b = 0; b < std::max(mask.batch(), declared.batch()); ++b) {
+    for (Index h = 0; h < std::max(mask.heads(), declared.heads()); ++h) {
+      const auto plane = [b, h](const Mask& of) {
+        return of.plane(of.batch() == 1 ? 0 : b, of.heads() == 1 ? 0 : h);
+      };
+      if (plane(mask) == plane(declared)) continue;
+      const std::vector<Index> ours = counts(*plane(mask)), theirs = counts(*plane(declared));
+      for (std::size_t n = 0; n < ours.size(); ++n) {
+        if (ours[n] > 0 && 2 * ours[n] < theirs[n]) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// The verdict of arrays together, from that of each: the first of these that one of them has.
 constexpr Verdict kWorstFirst[] = {Verdict::kNone,      Verdict::kAnother, Verdict::kPartly,
                                    Verdict::kOtherCall, Verdict::kUnclear, Verdict::kObeys};
@@ -97,8 +122,12 @@ void Trial::add(const Candidates& candidates) {
   for (const Candidate& candidate : candidates) {
     if (candidate.mask && !call_->can_change_mask()) continue;
     const NamedResults results = candidate.results();
+    std::optional<NamedResults> spread;
+    if (candidate.mask && has_shorter_rows(*candidate.mask, *call_->mask())) {
+      spread = call_->with_random_signs(*candidate.mask);
+    }
     for (Part& part : parts_) {
-      if (auto rows = part.residuals.under(results)) {
+      if (auto rows = part.residuals.under(results, spread ? &*spread : nullptr)) {
         part.tried.push_back({candidate.text, candidate.mask, *std::move(rows)});
       }
     }

@@ -93,7 +93,7 @@ class Search {
     try_rare();
     if (is_settled() || obeys) return found_;
     // What comes last fits much: a number for each row, or two.
-    for (const auto fitted : {of_scales, of_one_factor, of_orders, of_caches, of_merges,
+    for (const auto fitted : {of_scales, of_one_factor, of_orders, of_caches, of_merges, of_slots,
                               of_row_factors, of_row_merges}) {
       const Candidates candidates = fitted(trial_.call(), trial_.declared(), trial_.given());
       if (candidates.empty()) continue;

@@ -52,7 +52,7 @@ FieldValue moved(const FieldValue& value, Index by) {
   return (number ? *number : 0) + by;
 }
 
-/// Each key gets the cells of its left (by = 1) or right (by = -1) neighbour.
+/// Each key gets the cells of the key `by` before it, or -by behind it.
 Mask shifted(const Mask& mask, Index by) {
   return mask.map([by](const PlanePtr& plane) {
     const Index queries = plane->queries(), keys = plane->keys();
@@ -61,7 +61,8 @@ Mask shifted(const Mask& mask, Index by) {
     for (Index i = 0; i < queries; ++i) {
       const std::uint8_t* const row = from.as<std::uint8_t>().data() + i * keys;
       std::uint8_t* const out = to.as<std::uint8_t>().data() + i * keys;
-      std::copy_n(row + (by < 0 ? 1 : 0), keys - 1, out + (by < 0 ? 0 : 1));
+      const Index moved = std::min(std::abs(by), keys);
+      std::copy_n(row + (by < 0 ? moved : 0), keys - moved, out + (by < 0 ? 0 : moved));
     }
     return mask_from_dense(to).plane(0, 0);
   });
@@ -94,6 +95,7 @@ class Finder {
       for (std::size_t i = 0; i < chain->size(); ++i) of_single_queries(*chain, i);
     }
     without_own_keys();
+    far_shifts();
     of_one_plane(mask_.batch(), "batch entry", "",
                  [this](Index n, Index, Index h) { return mask_.plane(n, h); });
     of_one_plane(mask_.batch(), "batch entry", ", with padding of its own",
@@ -214,6 +216,16 @@ class Finder {
         put(other.text + ", and without the key of the query itself",
             zip(Op::kSub, other.mask, own));
       }
+    }
+  }
+
+  /// Adds the mask moved by powers of 2 of keys.
+  void far_shifts() {
+    constexpr Index kFarthest = 128;
+    if (mask_.cells() > kMostDenseCells) return;
+    for (Index by = 2; by <= std::min(kFarthest, mask_.keys() - 1); by *= 2) {
+      put(fmt::format("moved by {} keys to the right", by), shifted(mask_, by));
+      put(fmt::format("moved by {} keys to the left", by), shifted(mask_, -by));
     }
   }
 

@@ -16,6 +16,9 @@ Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const Name
 /// one number.
 Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given);
+/// Keys without a value in every denominator, whose number is fitted.
+Candidates of_slots(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                    const NamedResults& given);
 /// The declared output times a factor for each row, which another denominator gives.
 Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
                           const NamedResults& declared, const NamedResults& given);

@@ -76,9 +76,7 @@ NamedResults capped_after_mask(const CallVariants& call, double cap) {
   closed.mask = complement(*call.mask());
   closed.options.erase("logits_soft_cap");
   closed.arrays.erase("softmax_aux");
-  // These operations add the bias before the cap, the others after it.
-  const std::string_view name = call.operation().name;
-  if (name == "flash_attention" || name == "blocksparse_attention") closed.arrays.erase("bias");
+  if (adds_bias_before_cap(call.operation())) closed.arrays.erase("bias");
   Tensor& query = closed.arrays.at("query");
   query = Tensor(query.dtype(), query.shape());  // all logits are 0
   closed.options["empty_row"] = "zero";

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
+#include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/rounding.h"
 
 namespace maskctl::attention {
@@ -92,7 +95,37 @@ std::vector<double> factors_of(const std::string& name, const NamedResults& decl
   return row_factors(seen.as<float>(), wanted.as<float>(), length);
 }
 
+/// How many slots of logit 0 and value 0 explain the factors of most rows: a row is multiplied by
+/// 1 / (1 + n exp(-lse)).
+double slots_of(const CallVariants& call, const std::vector<double>& factors, const Tensor& lse) {
+  std::vector<double> counts;
+  for (Index n = 0; n < lse.elements(); ++n) {
+    const double factor = factors[as_size(out_row(call, lse, n))];
+    const double sum = std::exp(static_cast<double>(lse.as<float>()[as_size(n)]));
+    if (factor > 0 && factor < 1 && sum > 0) counts.push_back((1 / factor - 1) * sum);
+  }
+  return std::nearbyint(median(std::move(counts)));
+}
+
 }  // namespace
+
+Candidates of_slots(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                    const NamedResults& given) {
+  if (call->gradients() || !can_merge(declared)) return {};
+  const std::vector<double> factors = factors_of("out", declared, given);
+  if (factors.empty()) return {};
+  const double slots = slots_of(*call, factors, declared.at("lse"));
+  if (!(slots >= 1)) return {};
+  return {{fmt::format("{} of logit 0 and value 0 in the denominator, as of empty slots",
+                       counted(static_cast<Index>(slots), "key")),
+           {},
+           [call, declared, slots] {
+             NamedResults none = declared;
+             for (float& x : none.at("out").as<float>()) x = 0;
+             for (float& x : none.at("lse").as<float>()) x = static_cast<float>(std::log(slots));
+             return merged(*call, declared, none, softmax_factors());
+           }}};
+}
 
 Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given) {

@@ -3,36 +3,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numbers>
+#include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "maskctl/base/text.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
 #include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/candidates/some_queries.h"
+#include "maskctl/verify/key_side.h"
+#include "maskctl/verify/rounding.h"
 
 namespace maskctl::attention {
 namespace {
 
 constexpr Index kLeastFitted = 16;  // of a row, from which two weights are fitted
-
-/// Where a kernel may cut `keys` keys in two.
-std::set<Index> cuts_of(Index keys) {
-  std::set<Index> out;
-  for (const Index parts : {2, 3, 4, 8}) {
-    for (const Index n : {Index{1}, parts - 1}) out.insert(keys * n / parts);
-  }
-  for (Index block = 16; block < keys; block *= 2) {
-    out.insert(block);
-    out.insert((keys - 1) / block * block);
-  }
-  std::erase_if(out, [keys](Index cut) { return cut <= 0 || cut >= keys; });
-  return out;
-}
 
 NamedResults over_keys(const CallVariants& call, NamedArguments arguments, Range keys,
                        bool with_sinks) {
@@ -44,36 +36,30 @@ NamedResults over_keys(const CallVariants& call, NamedArguments arguments, Range
   return call.run(arguments);
 }
 
-/// The weights by which each row of `given` is nearest to a sum of two rows, and the squared
-/// distance that is left.
-struct Weights {
-  std::vector<std::pair<double, double>> rows;
-  double left = 0;
+/// The factors by which a row is nearest to a sum of two others, and the squared distance that is
+/// left.
+struct FittedPair {
+  double f = 0, g = 0, left = 0;
 };
 
-Weights fitted_weights(std::span<const float> given, std::span<const float> first,
-                       std::span<const float> second, Index length) {
-  Weights out;
-  for (std::size_t from = 0; from < given.size(); from += as_size(length)) {
-    double aa = 0, ab = 0, bb = 0, ag = 0, bg = 0, gg = 0;
-    for (std::size_t e = from; e < from + as_size(length); ++e) {
-      const double a = first[e], b = second[e], g = given[e];
-      if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(g)) continue;
-      aa += a * a, ab += a * b, bb += b * b, ag += a * g, bg += b * g, gg += g * g;
-    }
-    const double determinant = aa * bb - ab * ab;
-    double f = aa > 0 ? ag / aa : 0, g = 0;
-    if (determinant > 1e-9 * aa * bb) {
-      f = (ag * bb - bg * ab) / determinant;
-      g = (bg * aa - ag * ab) / determinant;
-    } else if (aa == 0 && bb > 0) {
-      g = bg / bb;
-    }
-    out.rows.emplace_back(f, g);
-    out.left +=
-        std::max(0.0, gg - 2 * (f * ag + g * bg) + f * f * aa + 2 * f * g * ab + g * g * bb);
+template <typename Row, typename First, typename Second>
+FittedPair fitted_pair(const Row& row, const First& first, const Second& second) {
+  double aa = 0, ab = 0, bb = 0, ar = 0, br = 0, rr = 0;
+  for (std::size_t e = 0; e < row.size(); ++e) {
+    const double a = first[e], b = second[e], r = row[e];
+    if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(r)) continue;
+    aa += a * a, ab += a * b, bb += b * b, ar += a * r, br += b * r, rr += r * r;
   }
-  return out;
+  const double determinant = aa * bb - ab * ab;
+  double f = aa > 0 ? ar / aa : 0, g = 0;
+  if (determinant > 1e-9 * aa * bb) {
+    f = (ar * bb - br * ab) / determinant;
+    g = (br * aa - ar * ab) / determinant;
+  } else if (aa == 0 && bb > 0) {
+    g = br / bb;
+  }
+  const double left = rr - 2 * (f * ar + g * br) + f * f * aa + 2 * f * g * ab + g * g * bb;
+  return {f, g, std::max(0.0, left)};
 }
 
 struct NamedFactors {
@@ -140,11 +126,14 @@ class CutKeys {
                   over_keys(*self.call_, all, {self.cut_, self.keys_}, false).at("out");
               const auto x = sum.as<float>();
               const auto y = second.as<float>();
-              const Index length = sum.shape().back();
-              const Weights weights = fitted_weights(given.as<float>(), x, y, length);
-              for (std::size_t e = 0; e < x.size(); ++e) {
-                const auto [f, g] = weights.rows[e / as_size(length)];
-                x[e] = static_cast<float>(f * x[e] + g * y[e]);
+              const std::size_t length = as_size(sum.shape().back());
+              for (std::size_t e = 0; e < x.size(); e += length) {
+                const auto ours = x.subspan(e, length);
+                const auto [f, g, left] =
+                    fitted_pair(given.as<float>().subspan(e, length), ours, y.subspan(e, length));
+                for (std::size_t d = 0; d < length; ++d) {
+                  ours[d] = static_cast<float>(f * ours[d] + g * y[e + d]);
+                }
               }
               return NamedResults{{"out", std::move(sum)}};
             }};
@@ -159,6 +148,72 @@ class CutKeys {
   Index cut_, keys_;
 };
 
+/// The weights exp(logit) of one query of the declared call, relative to the largest; 0 for closed
+/// keys.
+std::vector<double> key_weights(const CallVariants& call, const ProbeShape& shape, Index b, Index h,
+                                Index i) {
+  const NamedArguments& arguments = call.arguments();
+  const auto number = [&](const char* name) {
+    const auto found = arguments.options.find(name);
+    return found == arguments.options.end() ? std::nullopt : number_from<double>(found->second);
+  };
+  const double scale =
+      number("softmax_scale").value_or(1 / std::sqrt(static_cast<double>(shape.dim)));
+  const std::optional<double> cap = number("logits_soft_cap");
+  const auto bias = arguments.arrays.find("bias");
+  const bool bias_first = adds_bias_before_cap(call.operation());
+  const auto bias_at = [&](Index j) -> double {
+    if (bias == arguments.arrays.end()) return 0;
+    const Tensor& array = bias->second;
+    const auto at = [&array](Index axis, Index n) { return array.extent(axis) == 1 ? 0 : n; };
+    const Index row = (at(0, b) * array.extent(1) + at(1, h)) * array.extent(2) + at(2, i);
+    return array.as<float>()[as_size(row * array.extent(3) + at(3, j))];
+  };
+  const Index kv_head = h / std::max<Index>(shape.heads / shape.kv_heads, 1);
+  const float* const query =
+      arguments.arrays.at("query").as<float>().data() +
+      vector_at(shape.layout, b, i, h, shape.queries, shape.heads) * shape.dim;
+  const float* const keys = arguments.arrays.at("key").as<float>().data();
+  const Mask& mask = *call.mask();
+  std::vector<std::uint8_t> open(as_size(shape.keys));
+  dense_rows(*mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h), {i, i + 1}, open);
+  std::vector<double> out(as_size(shape.keys), -std::numeric_limits<double>::infinity());
+  double most = -std::numeric_limits<double>::infinity();
+  for (Index j = 0; j < shape.keys; ++j) {
+    if (open[as_size(j)] == 0) continue;
+    const float* const key =
+        keys + vector_at(shape.layout, b, j, kv_head, shape.keys, shape.kv_heads) * shape.dim;
+    double logit = scale * std::inner_product(query, query + shape.dim, key, 0.0);
+    if (bias_first) logit += bias_at(j);
+    if (cap) logit = *cap * std::tanh(logit / *cap);
+    if (!bias_first) logit += bias_at(j);
+    out[as_size(j)] = logit;
+    most = std::max(most, logit);
+  }
+  for (double& x : out) x = std::isfinite(x) ? std::exp(x - most) : 0;
+  return out;
+}
+
+/// Adds, for each number of keys in the first range, the share of the squared length of a row of
+/// the output that is left by the best sum of the means of values over both ranges.
+void add_left(std::span<const double> weights, std::span<const double> values,
+              std::span<const double> row, std::vector<double>& left) {
+  const std::size_t dim = row.size();
+  std::vector<double> first(dim, 0), second(dim, 0);
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    for (std::size_t d = 0; d < dim; ++d) second[d] += weights[j] * values[j * dim + d];
+  }
+  const double size = std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
+  for (std::size_t cut = 1; cut < weights.size(); ++cut) {
+    for (std::size_t d = 0; d < dim; ++d) {
+      const double moved = weights[cut - 1] * values[(cut - 1) * dim + d];
+      first[d] += moved;
+      second[d] -= moved;
+    }
+    left[cut] += fitted_pair(row, first, second).left / size;
+  }
+}
+
 /// The cut between two ranges of keys that explains most, where each row has weights of its own.
 struct FoundCut {
   SomeQueries some;
@@ -168,24 +223,47 @@ struct FoundCut {
 std::optional<FoundCut> found_cut(const CallVariants& call, const NamedResults& declared,
                                   const NamedResults& given) {
   auto some = SomeQueries::of(call, declared, given);
-  if (!some || !can_merge(declared)) return {};
-  const Index length = some->given().shape().back();
-  if (length < kLeastFitted) return {};
-  const Index keys = some->arguments().mask->keys();
-  const double before = some->distance(some->declared());
-  Index best = 0;
-  double least = before;
-  for (const Index cut : cuts_of(keys)) {
-    const NamedResults first = over_keys(call, some->arguments(), {0, cut}, true);
-    const NamedResults second = over_keys(call, some->arguments(), {cut, keys}, false);
-    const Weights weights = fitted_weights(some->given().as<float>(), first.at("out").as<float>(),
-                                           second.at("out").as<float>(), length);
-    if (weights.left < least) least = weights.left, best = cut;
+  if (!some || !can_merge(declared) || some->given().shape().back() < kLeastFitted) return {};
+  const ProbeShape shape = shape_of_call(call.operation(), call.arguments());
+  const Index dim = some->given().shape().back();
+  const Tensor seen = astype(given.at("out"), DType::kFloat64);
+  const Tensor wanted = astype(declared.at("out"), DType::kFloat64);
+  const Tensor values = astype(call.arguments().arrays.at("value"), DType::kFloat64);
+  std::vector<std::pair<double, Index>> farthest;  // rows of lse, by how far their output is off
+  const Tensor& lse = declared.at("lse");
+  const auto row_at = [&](const Tensor& of, Index n) {
+    return of.as<double>().subspan(as_size(out_row(call, lse, n) * dim), as_size(dim));
+  };
+  for (Index n = 0; n < lse.elements(); ++n) {
+    double apart = 0;
+    for (Index d = 0; d < dim; ++d) {
+      apart += square(row_at(seen, n)[as_size(d)] - row_at(wanted, n)[as_size(d)]);
+    }
+    if (std::isfinite(apart) && apart > 0) farthest.emplace_back(apart, n);
   }
+  constexpr std::size_t kMostRows = 8;
+  const std::size_t rows = std::min(kMostRows, farthest.size());
+  if (rows == 0 || shape.keys < 2) return {};
+  std::ranges::partial_sort(farthest, farthest.begin() + static_cast<std::ptrdiff_t>(rows),
+                            std::greater<>());
+  std::vector<double> left(as_size(shape.keys), 0);
+  for (const auto& [apart, n] : std::span(farthest).first(rows)) {
+    const Index b = n / (shape.heads * shape.queries), h = n / shape.queries % shape.heads;
+    const Index kv_head = h / std::max<Index>(shape.heads / shape.kv_heads, 1);
+    std::vector<double> own;
+    for (Index j = 0; j < shape.keys; ++j) {
+      const auto value = values.as<double>().subspan(
+          as_size(vector_at(shape.layout, b, j, kv_head, shape.keys, shape.kv_heads) * dim),
+          as_size(dim));
+      own.insert(own.end(), value.begin(), value.end());
+    }
+    add_left(key_weights(call, shape, b, h, n % shape.queries), own, row_at(seen, n), left);
+  }
+  const auto best = std::ranges::min_element(left.begin() + 1, left.end());
   // Two numbers for each row explain a part of any difference.
   constexpr double kLeft = 1e-2;
-  if (best == 0 || least > kLeft * before) return {};
-  return FoundCut{*std::move(some), best};
+  if (*best > kLeft * static_cast<double>(rows)) return {};
+  return FoundCut{*std::move(some), best - left.begin()};
 }
 
 }  // namespace

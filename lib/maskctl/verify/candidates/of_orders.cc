@@ -13,6 +13,7 @@
 
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
+#include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/key_side.h"
 
 namespace maskctl::attention {
@@ -221,6 +222,30 @@ std::string order_text(const Rows& rows, const std::vector<Moved>& moved) {
   return out;
 }
 
+/// The results with row n of one array replaced by row source[n].
+NamedResults with_rows(NamedResults results, const char* name, const std::vector<Index>& source) {
+  const Tensor before = results.at(name);
+  const Index length = before.elements() / std::max<Index>(std::ssize(source), 1);
+  const auto to = results.at(name).as<float>();
+  for (Index n = 0; n < std::ssize(source); ++n) {
+    std::ranges::copy(row_of(before.as<float>(), source[as_size(n)], length),
+                      to.begin() + n * length);
+  }
+  return results;
+}
+
+/// The same order for the rows of an lse.
+std::vector<Index> lse_rows(const CallVariants& call, const Tensor& lse,
+                            const std::vector<Index>& source) {
+  std::vector<Index> of_out(source.size());  // the row of lse for each row of out
+  for (Index n = 0; n < lse.elements(); ++n) of_out[as_size(out_row(call, lse, n))] = n;
+  std::vector<Index> out;
+  for (Index n = 0; n < lse.elements(); ++n) {
+    out.push_back(of_out[as_size(source[as_size(out_row(call, lse, n))])]);
+  }
+  return out;
+}
+
 }  // namespace
 
 Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
@@ -234,15 +259,16 @@ Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const Name
                   wanted.extent(heads_first ? 1 : 2), heads_first ? Layout::kBhtd : Layout::kBthd};
   const Index length = wanted.shape().back();
   const Tensor seen = astype(found->second, DType::kFloat32);
-  const auto reordered = [&](std::string text, std::vector<Index> source) -> Candidate {
-    return {std::move(text), {}, [wanted, source = std::move(source), length] {
-              Tensor out = wanted;
-              for (std::size_t n = 0; n < source.size(); ++n) {
-                std::copy_n(wanted.as<float>().begin() + source[n] * length, length,
-                            out.as<float>().begin() + static_cast<std::ptrdiff_t>(n) * length);
-              }
-              return NamedResults{{"out", std::move(out)}};
-            }};
+  // The lse either moves with the rows or is as declared.
+  const auto reordered = [&](const std::string& text, const std::vector<Index>& source) {
+    Candidates out{{text, {}, [declared, source] { return with_rows(declared, "out", source); }}};
+    if (given.contains("lse") && can_merge(declared)) {
+      out.push_back({text + ", and their lse with them", {}, [declared, source, call] {
+                       return with_rows(with_rows(declared, "out", source), "lse",
+                                        lse_rows(*call, declared.at("lse"), source));
+                     }});
+    }
+    return out;
   };
   for (const NamedOrder& order : usual_orders(rows)) {
     std::vector<Index> source;
@@ -254,14 +280,14 @@ Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const Name
       }
       source.push_back(from);
     }
-    if (std::ssize(source) == rows.count()) return {reordered(order.text, std::move(source))};
+    if (std::ssize(source) == rows.count()) return reordered(order.text, source);
   }
   const std::vector<Moved> moved = moved_rows(seen.as<float>(), wanted.as<float>(), length);
   if (moved.empty()) return {};
   std::vector<Index> source(as_size(rows.count()));
   std::iota(source.begin(), source.end(), Index{0});
   for (const Moved& row : moved) source[as_size(row.row)] = row.source;
-  return {reordered(order_text(rows, moved), std::move(source))};
+  return reordered(order_text(rows, moved), source);
 }
 
 }  // namespace maskctl::attention

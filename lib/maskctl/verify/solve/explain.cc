@@ -181,9 +181,12 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   if (judgement.verdict != Verdict::kNone || !can || !judgement.nan_rows.empty()) return out;
   constexpr double kMostWork = 2e10;
   NamedResults used{*result};
-  if (const auto lse = given.find("lse"); lse != given.end() && judgement.parts.empty()) {
-    used.insert(*lse);
-  }
+  // An lse that fits a mistake of its own is no equation for the mask.
+  const bool lse_alone = std::ranges::any_of(judgement.parts, [](const auto& part) {
+    return part.first == "lse" && part.second.verdict != Verdict::kNone &&
+           part.second.verdict != Verdict::kAnother;
+  });
+  if (const auto lse = given.find("lse"); lse != given.end() && !lse_alone) used.insert(*lse);
   const bool few = !judgement.off_nearest.empty();
   const Mask* const nearest = judgement.nearest ? &*judgement.nearest : nullptr;
   try {
@@ -196,12 +199,19 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
     out.not_solved = error.what();
     return out;
   }
-  const bool explains = out.solved->verdict() == Verdict::kAnother &&
-                        out.solved->solved.unsolved_rows == 0 && judgement.parts.empty();
+  const bool explains =
+      out.solved->verdict() == Verdict::kAnother && out.solved->solved.unsolved_rows == 0;
   if (!explains) return out;
+  // Results that were not solved, such as gradients, keep verdicts of their own.
   judgement.verdict = Verdict::kAnother;
   judgement.text = cause_text(*out.solved);
   judgement.obeyed = out.solved->ruled ? *out.solved->ruled : out.solved->solved.mask;
+  for (auto& [array, part] : judgement.parts) {
+    if (!used.contains(array)) continue;
+    part.verdict = Verdict::kAnother;
+    part.text = judgement.text;
+  }
+  if (used.size() == given.size()) judgement.parts.clear();
   return out;
 }
 
