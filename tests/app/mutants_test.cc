@@ -84,6 +84,10 @@ TEST_CASE("mutants tries rules, and answers with its exit status") {
   const Outcome usual =
       sandbox.run("maskctl mutants --usual --count 12 --rule kernelbench --dim 8");
   CHECK(contains(usual.out, "12 of 12 masks"));
+  CHECK(sandbox
+            .run(mutants + "--only right-exact --only cache-fp8 --without cache-fp8 "
+                           "--rule allclose:1e-2,1e-2")
+            .status == 0);
   const Outcome list = sandbox.run("maskctl mutants --list");
   CHECK(contains(list.out, "cap-after-mask"));
   CHECK(sandbox.run(mutants + "--seed 1 --rule fa --json | grep -v seconds").out ==
@@ -108,6 +112,7 @@ TEST_CASE("mutants refuses what it cannot do, in one line") {
   refused("gen:causal:n=8 --rule allclose:1e-2", "allclose:R,A");
   refused("gen:causal:n=8 --only windows", "no kind of mutants");
   refused("gen:causal:n=8 --only window-wider", "needs a window");
+  refused("gen:causal:n=8 --only cell-opened --without cell-opened", "no kind is left");
   refused("gen:causal:n=8 --heads 3 --kv-heads 2", "do not divide");
   refused("gen:causal:n=8,h=4 --heads 3", "the mask has 4");
   refused("gen:causal:n=8 --cap 0", "above 0");

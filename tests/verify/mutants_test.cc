@@ -312,7 +312,7 @@ TEST_CASE("mutants are wrong as their truth says", "[mutants]") {
   // 128 queries are more than the others need.
   MutantCall stale = call_of(192, 16, {step::Window{.left = 40, .align = Align::kTopLeft}});
   const std::vector<std::string> kind = {"rows-stale"};
-  const Mutants long_ones(stale, 1, kind);
+  const Mutants long_ones(stale, 1, {.only = kind});
   for (Index number = 0; number < 3; ++number) check(long_ones, long_ones.make(number));
   seen.insert("rows-stale");
   for (const MutantKindInfo& info : mutant_kinds()) {
@@ -341,7 +341,7 @@ void check_formula(const Mutants& of, const Mutant& mutant, const Right& right,
 TEST_CASE("mutants change the argument of a step by the numbers that they say", "[mutants]") {
   const auto made = [](const MutantCall& call, std::string kind, const auto& check_one) {
     const std::vector<std::string> kinds = {std::move(kind)};
-    const Mutants mutants(call, 3, kinds);
+    const Mutants mutants(call, 3, {.only = kinds});
     for (Index number = 0; number < 6; ++number) check_one(mutants, mutants.make(number));
   };
   const auto window = call_of(24, 24, {step::Window{.left = 4, .right = 3}});
@@ -394,7 +394,7 @@ TEST_CASE("right kernels differ from the reference by their rounding only", "[mu
   call.dtype = dtype;
   std::vector<std::string> kinds = {"right-exact", "right-tiles", "cache-int8", "cache-fp8"};
   if (dtype != DType::kFloat32) kinds.emplace_back("right-rounded");
-  const Mutants mutants(call, 5, kinds);
+  const Mutants mutants(call, 5, {.only = kinds});
   const double unit = epsilon(dtype);
   for (Index number = 0; number < 2 * static_cast<Index>(kinds.size()); ++number) {
     const Mutant mutant = mutants.make(number);
@@ -435,9 +435,15 @@ TEST_CASE("mutants leave out the kinds that a call cannot have, and say what the
   CHECK(reason("cell-opened") == "made");
   CHECK(mutants.kinds().size() + mutants.left_out().size() == mutant_kinds().size());
   const std::vector<std::string> window = {"window-wider"}, unknown = {"wndow"};
-  CHECK_THROWS_WITH(Mutants(call_of(8, 8, {step::Causal{}}), 0, window),
+  CHECK_THROWS_WITH(Mutants(call_of(8, 8, {step::Causal{}}), 0, {.only = window}),
                     Catch::Contains("needs a window"));
-  CHECK_THROWS_WITH(Mutants(call_of(8, 8, {}), 0, unknown), Catch::Contains("window-wider"));
+  CHECK_THROWS_WITH(Mutants(call_of(8, 8, {}), 0, {.only = unknown}),
+                    Catch::Contains("window-wider"));
+  CHECK_THROWS_WITH(Mutants(call_of(8, 8, {}), 0, {.without = unknown}),
+                    Catch::Contains("window-wider"));
+  const Mutants fewer(call_of(24, 24, {step::Causal{}}), 0,
+                      {.without = {"cache-int8", "cache-fp8", "cell-opened"}});
+  CHECK(fewer.kinds().size() == mutants.kinds().size() - 3);
   MutantCall odd = call_of(8, 8, {});
   odd.kv_heads = 3;
   CHECK_THROWS_WITH(Mutants(odd, 0), Catch::Contains("do not divide"));

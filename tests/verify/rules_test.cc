@@ -90,7 +90,7 @@ MutantCall causal_call(Index tokens) {
 TEST_CASE("rules: gross mistakes are refused by all, right kernels by none", "[mutants]") {
   const std::vector<std::string> kinds = {"mask-dropped", "head-missing", "rows-reversed",
                                           "right-rounded", "right-tiles"};
-  const Mutants mutants(causal_call(128), 2, kinds);
+  const Mutants mutants(causal_call(128), 2, {.only = kinds});
   for (Index number = 0; number < 10; ++number) {
     const Mutant mutant = mutants.make(number);
     for (const char* const name :
@@ -106,7 +106,7 @@ TEST_CASE("rules: gross mistakes are refused by all, right kernels by none", "[m
 TEST_CASE("rules: a tolerance accepts a cell of little weight, and verify states its bound",
           "[mutants]") {
   const std::vector<std::string> kinds = {"cell-closed"};
-  const Mutants mutants(causal_call(256), 4, kinds);
+  const Mutants mutants(causal_call(256), 4, {.only = kinds});
   const AcceptanceRule wide = rule_named("allclose:1,10"), own = rule_named("verify");
   for (Index number = 0; number < 6; ++number) {
     const Mutant mutant = mutants.make(number);

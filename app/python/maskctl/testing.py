@@ -39,8 +39,8 @@ def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **opti
     """Fails unless accepts(mutant) is false for every wrong kernel of the mask and true for every
     right one, and says which kinds of mistakes pass and how much attention they move. Wrong kernels
     that move less than `bound` of a row's softmax weight may pass. Options are those of
-    maskctl.mutants(); a cache of 8 bits counts as right, so name the others with only= where the
-    rule should refuse it."""
+    maskctl.mutants(). A cache of 8 bits counts as right: a rule that should refuse it says so with
+    without=["cache-int8", "cache-fp8"]."""
     __tracebackhide__ = True
     from maskctl._mutants import Mutants
 

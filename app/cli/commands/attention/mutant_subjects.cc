@@ -85,7 +85,9 @@ void check_size(const MutantCall& call, Index max_bytes) {
 
 void declare_mutants(OptionList& list, MutantOptions& options) {
   list.integer("--seed", 0, "other mutants (0)", [&options](Index n) { options.seed = n; });
-  list.repeated("--only", "MUTANT", "make this kind only; may be repeated", options.kinds);
+  list.repeated("--only", "MUTANT", "make this kind only; may be repeated", options.kinds.only);
+  list.repeated("--without", "MUTANT", "leave this kind out; may be repeated",
+                options.kinds.without);
   list.integer("--batch", 1, "batch entries (those of the mask)",
                [&options](Index n) { options.batch = n; });
   list.integer("--heads", 1, "query heads (those of the mask, or 2)",

@@ -17,7 +17,7 @@ namespace maskctl::app {
 struct MutantOptions {
   SourceOptions source;
   Index seed = 0;
-  std::vector<std::string> kinds;
+  attention::MutantChoice kinds;
   // Absent: those of the mask, and 2 heads where it has one.
   std::optional<Index> batch, heads, kv_heads;
   attention::MutantCall call;  // its mask, batch and heads are not used

@@ -279,12 +279,17 @@ Mask with_plane(const Mask& mask, Index batch, Index heads, Index b, Index h,
   });
 }
 
-Mutants::Mutants(MutantCall call, std::uint64_t seed, std::span<const std::string> kinds)
+Mutants::Mutants(MutantCall call, std::uint64_t seed, const MutantChoice& choice)
     : declared_(std::make_unique<DeclaredCall>(std::move(call))), seed_(seed) {
-  for (const std::string& kind : kinds) row_named(kind);
+  for (const auto* const names : {&choice.only, &choice.without}) {
+    for (const std::string& kind : *names) row_named(kind);
+  }
   const KernelCall like = right_call(*declared_, seed);
   for (const MutantKind& kind : kind_rows()) {
-    if (!kinds.empty() && std::ranges::count(kinds, kind.info.name) == 0) continue;
+    const auto is_in = [&kind](const std::vector<std::string>& names) {
+      return std::ranges::count(names, kind.info.name) > 0;
+    };
+    if ((!choice.only.empty() && !is_in(choice.only)) || is_in(choice.without)) continue;
     if (applies(*declared_, kind, like)) {
       kinds_.push_back(kind.info);
     } else {
@@ -292,9 +297,10 @@ Mutants::Mutants(MutantCall call, std::uint64_t seed, std::span<const std::strin
     }
   }
   if (!kinds_.empty()) return;
+  std::string why;
+  for (const KindLeftOut& kind : left_out_) why += fmt::format("; {} {}", kind.kind, kind.reason);
   throw Error(Errc::kInvalidArgument,
-              fmt::format("mutants: the call can have none of the kinds {}; the first {}",
-                          joined(kinds, ", "), left_out_.front().reason));
+              fmt::format("mutants: no kind is left that the call can have{}", why));
 }
 
 Mutants::~Mutants() = default;

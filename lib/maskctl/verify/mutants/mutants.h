@@ -35,6 +35,12 @@ struct MutantKindInfo {
 /// All kinds.
 std::span<const MutantKindInfo> mutant_kinds();
 
+/// Which kinds to make, by name.
+struct MutantChoice {
+  std::vector<std::string> only = {};     // these; empty: all
+  std::vector<std::string> without = {};  // but not these
+};
+
 /// The call that a right kernel computes.
 struct MutantCall {
   Mask base;    // the declared mask is apply(base, steps)
@@ -94,10 +100,10 @@ class DeclaredCall;
 /// call, the kinds and the seed only. Every fifth mutant is right or coarse.
 class Mutants {
  public:
-  /// `kinds`: the names of the kinds to make; empty: all. Throws Error(kInvalidArgument) for a kind
-  /// that does not exist, and if none is left that the call can have; Error(kShape) for extents
-  /// that do not fit, and Error(kLimit) for calls with more than 2^31 pairs of a query and a key.
-  Mutants(MutantCall call, std::uint64_t seed, std::span<const std::string> kinds = {});
+  /// Throws Error(kInvalidArgument) for a kind that does not exist, and if none is left that the
+  /// call can have; Error(kShape) for extents that do not fit, and Error(kLimit) for calls with
+  /// more than 2^31 pairs of a query and a key.
+  Mutants(MutantCall call, std::uint64_t seed, const MutantChoice& choice = {});
   ~Mutants();
   Mutants(Mutants&&) noexcept;
 
