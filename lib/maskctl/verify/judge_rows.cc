@@ -226,7 +226,7 @@ class Judge {
       preferred_.push_back(&tried);
     } else if (ratio < -kDecisive) {
       line.state = Comparison::State::kRejected;
-    } else {
+    } else if (tried.mask) {
       undecided_.push_back(&tried);
     }
     out_.comparisons.push_back(std::move(line));

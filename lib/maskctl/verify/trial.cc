@@ -170,7 +170,8 @@ Judgement Trial::by_array(Judgement together) const {
 void Trial::suppose_noise(double inputs) {
   parts_.clear();
   add_parts(inputs);
-  const Candidates all = std::exchange(candidates_, {});
+  Candidates all = std::exchange(candidates_, {});
+  std::erase_if(all, [](const Candidate& candidate) { return candidate.by_row; });
   add(all);
 }
 

@@ -35,8 +35,8 @@ class Trial {
   /// arrays, each array is judged alone (Judgement::parts).
   Judgement judge() const;
 
-  /// Supposes that the kernel read its inputs with a relative error of `inputs`, and compares all
-  /// candidates anew.
+  /// Supposes that the kernel read its inputs with a relative error of `inputs`, and compares anew
+  /// all candidates but those that fit each row for itself.
   void suppose_noise(double inputs);
   /// The relative error of one rounding of the inputs that is supposed.
   double inputs() const { return inputs_; }

@@ -153,10 +153,12 @@ Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
   const std::vector<double> changed = changed_factors(factors);
   if (changed.empty()) return {};
   const auto [least, most] = std::ranges::minmax(changed);
-  return {scaled(declared, "out", std::move(factors),
-                 fmt::format("the declared output, each row times a number of its own, {:.3g} to "
-                             "{:.3g}, as another denominator makes it",
-                             least, most))};
+  Candidate out = scaled(declared, "out", std::move(factors),
+                         fmt::format("the declared output, each row times a number of its own, "
+                                     "{:.3g} to {:.3g}, as another denominator makes it",
+                                     least, most));
+  out.by_row = true;
+  return {std::move(out)};
 }
 
 }  // namespace maskctl::attention

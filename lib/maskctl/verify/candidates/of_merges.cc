@@ -292,7 +292,9 @@ Candidates of_row_merges(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given) {
   const auto found = found_cut(*call, declared, given);
   if (!found) return {};
-  return {CutKeys(call, found->cut).fitted(astype(given.at("out"), DType::kFloat32))};
+  Candidate out = CutKeys(call, found->cut).fitted(astype(given.at("out"), DType::kFloat32));
+  out.by_row = true;
+  return {std::move(out)};
 }
 
 }  // namespace maskctl::attention
