@@ -513,7 +513,7 @@ TEST_CASE("docs/lint.md lists every finding as the table has it", "[lint]") {
     CHECK(seen.insert(rule.id).second);
     const std::string row = "| `" + std::string(rule.id) + "` | " +
                             std::string(name(rule.severity)) + " | " + std::string(rule.summary) +
-                            " | " + std::string(rule.why) + " | " + std::string(rule.fix);
+                            " | " + std::string(rule.claim) + " | " + std::string(rule.why) + " | " + std::string(rule.fix);
     const std::size_t at = page.str().find(row);
     REQUIRE(at != std::string::npos);
     // Behind the fix, the page names the rule's remedy (an option of the command), if there is one.

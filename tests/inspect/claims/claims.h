@@ -3,129 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
-#include "maskctl/inspect/check/check.h"
-#include "maskctl/inspect/why/why.h"
-#include "maskctl/mask/documents.h"
-#include "maskctl/mask/mask.h"
-#include "maskctl/mask/steps/step.h"
-#include "maskctl/tensor/convert.h"
+#include "inspect/claims/claimed.h"
+#include "inspect/claims/claims_of_planes.h"
 
 namespace maskctl::test {
 
-/// The cells of a mask, one by one.
-class Cells {
- public:
-  explicit Cells(const Mask& mask) : mask_(mask) {}
-  Index batch() const { return mask_.batch(); }
-  Index heads() const { return mask_.heads(); }
-  Index queries() const { return mask_.queries(); }
-  Index keys() const { return mask_.keys(); }
-  bool open(Index b, Index h, Index q, Index k) const {
-    return is_open(mask_, {mask_.batch() == 1 ? 0 : b, mask_.heads() == 1 ? 0 : h, q, k});
-  }
-  Index seen(Index b, Index h, Index q) const {
-    Index out = 0;
-    for (Index k = 0; k < keys(); ++k) out += open(b, h, q, k);
-    return out;
-  }
-  /// Calls f(b, h, q, k) for each open cell.
-  void each(const std::function<void(Index, Index, Index, Index)>& f) const {
-    for (Index b = 0; b < batch(); ++b)
-      for (Index h = 0; h < heads(); ++h)
-        for (Index q = 0; q < queries(); ++q)
-          for (Index k = 0; k < keys(); ++k)
-            if (open(b, h, q, k)) f(b, h, q, k);
-  }
-  /// How many of the planes, batch by head, does the predicate hold of?
-  Index planes(const std::function<bool(Index, Index)>& holds) const {
-    Index out = 0;
-    for (Index b = 0; b < batch(); ++b)
-      for (Index h = 0; h < heads(); ++h) out += holds(b, h);
-    return out;
-  }
-
- private:
-  const Mask& mask_;
-};
-
-/// A finding with the question to which it is an answer.
-struct Claimed {
-  const CheckedMask& given;
-  const CheckResult& result;
-  const Finding& finding;
-
-  Cells cells() const { return Cells(*result.mask); }
-  Index at(const std::optional<Index>& part) const { return part.value_or(0); }
-  Index b() const { return at(finding.where.batch); }
-  Index h() const { return at(finding.where.head); }
-  Index q() const { return at(finding.where.query); }
-  Index k() const { return at(finding.where.key); }
-
-  /// The rows of an array of numbers, and the entry at which the finding points.
-  static std::vector<std::int64_t> row(const Tensor& array, Index b) {
-    const std::vector<std::int64_t> all = as_int64(array, "ids");
-    const Index length = array.extent(array.rank() - 1);
-    const auto from = all.begin() + (array.rank() == 1 ? 0 : b * length);
-    return {from, from + length};
-  }
-  /// The arrays of one form among those of the question.
-  std::vector<const DocumentSource*> arrays(DocumentForm form) const {
-    std::vector<const DocumentSource*> out;
-    for (const auto* source : {&given.documents, &given.own_documents}) {
-      if (*source && (*source)->form == form) out.push_back(&**source);
-    }
-    return out;
-  }
-  /// True of some array of the form: `holds` of the row and the entry of the finding.
-  bool any_row(DocumentForm form,
-               const std::function<bool(const std::vector<std::int64_t>& row, Index entry,
-                                        std::int32_t pad)>& holds) const {
-    for (const DocumentSource* source : arrays(form)) {
-      for (const Tensor* ids : {&source->q, source->kv ? &*source->kv : &source->q}) {
-        if (b() >= (ids->rank() == 1 ? 1 : ids->extent(0))) continue;
-        const auto values = row(*ids, b());
-        const Index entry = at(finding.where.entry);
-        if (entry < std::ssize(values) && holds(values, entry, source->pad_id)) return true;
-      }
-    }
-    return false;
-  }
-
-  /// The id of a token: of the declared documents, else of those of the mask itself.
-  std::optional<Documents> documents() const {
-    const auto& source = given.documents ? given.documents : given.own_documents;
-    if (!source) return std::nullopt;
-    return documents_of(*source, result.mask->queries(), result.mask->keys());
-  }
-  /// How many open cells have this predicate of the ids of their query and key, padding as nothing.
-  Index cells_with(const std::function<bool(std::optional<std::int32_t>,
-                                            std::optional<std::int32_t>)>& holds) const {
-    const Documents documents = *this->documents();
-    const auto id = [&](const Tensor& ids, Index b, Index i) -> std::optional<std::int32_t> {
-      const std::int32_t value = ids_of_batch(ids, b)[static_cast<std::size_t>(i)];
-      return value == documents.pad_id ? std::nullopt : std::optional(value);
-    };
-    Index out = 0;
-    const Index batches =
-        std::max({cells().batch(), documents.q.extent(0), documents.kv.extent(0)});
-    for (Index b = 0; b < batches; ++b)
-      for (Index h = 0; h < cells().heads(); ++h)
-        for (Index q = 0; q < cells().queries(); ++q)
-          for (Index k = 0; k < cells().keys(); ++k)
-            out += cells().open(b, h, q, k) && holds(id(documents.q, b, q), id(documents.kv, b, k));
-    return out;
-  }
-};
-
-/// Whether a finding is true; nothing for those whose predicate is still to be written.
-inline std::optional<bool> holds(const Claimed& claim) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+/// Whether a finding is true.
+inline bool holds(const Claimed& claim) {
   const Finding& finding = claim.finding;
   using Row = std::vector<std::int64_t>;
   const auto at = [](const Row& row, Index i) { return row[static_cast<std::size_t>(i)]; };
+  const PlainCells& cells = claim.cells;
   switch (finding.rule->key) {
     case FindingId::kCuShape:
       for (const DocumentSource* cu : claim.arrays(DocumentForm::kCuSeqlens)) {
@@ -193,104 +85,156 @@ inline std::optional<bool> holds(const Claimed& claim) {
     case FindingId::kBiasMixed:
       return claim.given.reading.inf_closed && claim.given.reading.min_closed;
     case FindingId::kBiasAndMask: {
-      const Cells mask = claim.cells(), bias(*claim.given.bias);
+      const PlainCells bias(*claim.given.bias);
       Index lost = 0;
-      for (Index b = 0; b < std::max(mask.batch(), bias.batch()); ++b)
-        for (Index h = 0; h < std::max(mask.heads(), bias.heads()); ++h)
-          for (Index q = 0; q < mask.queries(); ++q)
-            for (Index k = 0; k < mask.keys(); ++k)
-              lost += bias.open(b, h, q, k) && !mask.open(b, h, q, k);
+      for (Index b = 0; b < std::max(cells.batch(), bias.batch()); ++b)
+        for (Index h = 0; h < std::max(cells.heads(), bias.heads()); ++h)
+          for (Index q = 0; q < cells.queries(); ++q)
+            for (Index k = 0; k < cells.keys(); ++k)
+              lost += bias.open(b, h, q, k) && !cells.open(b, h, q, k);
       return lost == finding.count;
     }
     case FindingId::kMaskEmpty:
       return claim.result.mask->count() == 0;
-    case FindingId::kMaskFull: {
-      Index open = 0;
-      claim.cells().each([&](Index, Index, Index, Index) { ++open; });
-      return open == finding.count && open == claim.result.mask->cells();
+    case FindingId::kMaskFull:
+      return cells.planes([&](Index b, Index h) {
+        return cells.open_cells(b, h) == cells.queries() * cells.keys();
+      }) * cells.queries() *
+                 cells.keys() ==
+             finding.count;
+    case FindingId::kPolarity:
+      if (finding.message.starts_with("the mask is the inverse")) return is_inverse(claim);
+      return finding.count <= cells.planes([&](Index b, Index h) {
+        return hides_selves(cells, b, h);
+      }) && hides_selves(cells, claim.b(), claim.h());
+    case FindingId::kAntiCausal:
+      return finding.count <= cells.planes([&](Index b, Index h) {
+        return is_transposed(cells, b, h);
+      }) && is_transposed(cells, claim.b(), claim.h());
+    case FindingId::kFuturePart:
+    case FindingId::kGroupsJoined: {
+      Index later = 0;
+      cells.planes([&](Index b, Index h) {
+        later += cells.open_cells(b, h, [&](Index q, Index k) { return k > q + cells.shift(); });
+        return false;
+      });
+      return finding.count <= later && cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+             claim.k() > claim.q() + cells.shift() &&
+             is_causal_otherwise(cells, claim.b(), claim.h());
+    }
+    case FindingId::kNearly: {
+      const twin::Dense steps = claim.made_by(steps_of(claim));
+      const auto [all, real] = claim.differing(steps);
+      return (finding.count == all || finding.count == real) &&
+             cells.open(claim.b(), claim.h(), claim.q(), claim.k()) !=
+                 steps.get(claim.b(), claim.h(), claim.q(), claim.k());
     }
     case FindingId::kRowsOpened:
+      return cells.is_full(claim.b(), claim.h(), claim.q()) &&
+             finding.count <=
+                 cells.rows([&](Index b, Index h, Index q) { return cells.is_full(b, h, q); });
     case FindingId::kPaddingRowsOpened:
-      return claim.cells().seen(claim.b(), claim.h(), claim.q()) == claim.cells().keys();
+      return cells.is_opened_padding(claim.b(), claim.h(), claim.q()) &&
+             finding.count <= cells.rows([&](Index b, Index h, Index q) {
+               return cells.is_opened_padding(b, h, q);
+             });
+    case FindingId::kTopLeft:
+      return cells.queries() < cells.keys() &&
+             cells.open_cells(claim.b(), claim.h(), [](Index q, Index k) { return k > q; }) == 0;
     case FindingId::kDecodeFirstKey:
-      return claim.cells().queries() == 1 && claim.cells().planes([&](Index b, Index h) {
-        return claim.cells().open(b, h, 0, 0) && claim.cells().seen(b, h, 0) == 1;
-      }) == claim.cells().batch() * claim.cells().heads();
+      return cells.queries() == 1 && cells.planes([&](Index b, Index h) {
+        return cells.open(b, h, 0, 0) && cells.seen(b, h, 0) == 1;
+      }) == cells.batch() * cells.heads();
     case FindingId::kDecodeOwnKey:
-    case FindingId::kOwnKeyClosed: {
-      const Index shift = claim.cells().keys() - claim.cells().queries();
-      for (Index q = 0; q < claim.cells().queries(); ++q) {
-        if (claim.cells().open(claim.b(), claim.h(), q, q + shift)) return false;
-      }
-      return claim.cells().open(claim.b(), claim.h(), claim.q(), claim.q() + shift - 1);
-    }
-    case FindingId::kTopLeft: {
-      bool beyond = false;
-      for (Index q = 0; q < claim.cells().queries(); ++q)
-        for (Index k = q + 1; k < claim.cells().keys(); ++k)
-          beyond = beyond || claim.cells().open(claim.b(), claim.h(), q, k);
-      return !beyond && claim.cells().queries() < claim.cells().keys();
+    case FindingId::kOwnKeyClosed:
+      return cells.planes([&](Index b, Index h) {
+        if (cells.open_cells(b, h) == 0) return true;
+        const auto later = [&](Index q, Index k) { return k >= q + cells.shift(); };
+        const auto before = [&](Index q, Index k) { return k == q + cells.shift() - 1; };
+        return cells.open_cells(b, h, later) == 0 &&
+               cells.open_cells(b, h, before) == cells.queries();
+      }) == cells.batch() * cells.heads();
+    case FindingId::kAxesExchanged: {
+      bool other = false;
+      for (Index k = 0; k < cells.keys(); ++k)
+        other = other || cells.open(claim.b(), claim.h(), 0, k) != cells.open(claim.b(), 0, 0, k);
+      return other && cells.queries() == 1 && cells.heads() == cells.keys();
     }
     case FindingId::kPlaneFull:
-      return claim.cells().planes([&](Index b, Index h) {
-        Index open = 0;
-        for (Index q = 0; q < claim.cells().queries(); ++q) open += claim.cells().seen(b, h, q);
-        return open == claim.cells().queries() * claim.cells().keys();
+      return cells.planes([&](Index b, Index h) {
+        return cells.open_cells(b, h) == cells.queries() * cells.keys();
       }) == finding.count;
+    case FindingId::kPlaneFuture:
+      return sees_future(cells, claim.b(), claim.h(), true) &&
+             finding.count <=
+                 cells.planes([&](Index b, Index h) { return sees_future(cells, b, h, true); }) &&
+             finding.count >=
+                 cells.planes([&](Index b, Index h) { return sees_future(cells, b, h, false); });
+    case FindingId::kFutureDiagonal: {
+      const auto before = [&](Index q, Index k) { return q - k > finding.count; };
+      return cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+             claim.k() - claim.q() == finding.count &&
+             cells.open_cells(claim.b(), claim.h(), before) > 0;
+    }
+    case FindingId::kHeadsDocuments: {
+      Index crossing = 0;
+      for (Index h = 0; h < cells.heads(); ++h)
+        crossing += cells_across(cells, claim.b(), h, lengths_of(claim)) > 0;
+      return crossing > 0 && cells_across(cells, claim.b(), claim.h(), lengths_of(claim)) == 0;
+    }
+    case FindingId::kPlaneDiffers:
+    case FindingId::kHeadDiffers:
+      return differs_from_equals(claim);
     case FindingId::kPlaneEmpty:
-      return claim.cells().planes([&](Index b, Index h) {
-        Index open = 0;
-        for (Index q = 0; q < claim.cells().queries(); ++q) open += claim.cells().seen(b, h, q);
-        return open == 0;
-      }) == finding.count;
-    case FindingId::kFuturePart:
-    case FindingId::kGroupsJoined:
-      return claim.cells().open(claim.b(), claim.h(), claim.q(), claim.k()) &&
-             claim.k() > claim.q() + claim.cells().keys() - claim.cells().queries();
-    case FindingId::kFutureDiagonal:
-      return claim.cells().queries() == claim.cells().keys() && claim.k() > claim.q() &&
-             finding.count == claim.k() - claim.q();
+      return cells.planes([&](Index b, Index h) { return cells.open_cells(b, h) == 0; }) ==
+             finding.count;
     case FindingId::kEmptyRows:
     case FindingId::kPaddingRowsEmpty:
+      return cells.seen(claim.b(), claim.h(), claim.q()) == 0 &&
+             finding.count <=
+                 cells.rows([&](Index b, Index h, Index q) { return cells.seen(b, h, q) == 0; });
     case FindingId::kLeftPaddingNan:
-      return claim.cells().seen(claim.b(), claim.h(), claim.q()) == 0;
+      return is_left_padding(cells, claim.b(), claim.h(), claim.q()) &&
+             finding.count <= cells.rows([&](Index b, Index h, Index q) {
+               return is_left_padding(cells, b, h, q);
+             });
+    case FindingId::kFirstBlock:
+      return finding.count == cells.rows([&](Index b, Index h, Index q) {
+        return comes_late(cells, b, h, q);
+      }) && comes_late(cells, claim.b(), claim.h(), claim.q());
     case FindingId::kDocumentLeak:
       return claim.cells_with([](auto q, auto k) { return q && k && *q != *k; }) == finding.count;
     case FindingId::kPaddingAttended:
       return claim.cells_with([](auto q, auto k) { return q && !k; }) == finding.count;
     case FindingId::kPaddingRowsOpen:
       return claim.cells_with([](auto q, auto) { return !q; }) == finding.count;
-    case FindingId::kStepNoOp: {
-      const auto step = static_cast<std::size_t>(claim.at(finding.where.step)) - 1;
-      const Chain before(claim.given.chain.begin(),
-                         claim.given.chain.begin() + static_cast<std::ptrdiff_t>(step));
-      const Mask then = maskctl::apply(*claim.given.start, before);
-      const Mask next = maskctl::apply(then, claim.given.chain[step]);
-      Index open = 0, same = 0;
-      Cells(next).each([&](Index b, Index h, Index q, Index k) {
-        ++open;
-        same += Cells(then).open(b, h, q, k);
-      });
-      return open == same && Cells(then).queries() == Cells(next).queries() &&
-             next.count() * then.batch() * then.heads() ==
-                 then.count() * next.batch() * next.heads();
-    }
-    case FindingId::kPolarity:
-    case FindingId::kAntiCausal:
-    case FindingId::kNearly:
-    case FindingId::kAxesExchanged:
-    case FindingId::kPlaneFuture:
-    case FindingId::kHeadsDocuments:
-    case FindingId::kPlaneDiffers:
-    case FindingId::kHeadDiffers:
-    case FindingId::kFirstBlock:
     case FindingId::kRowsOnlyPadding:
+      return rows_of_padding_keys(claim) == finding.count;
+    case FindingId::kStepNoOp: {
+      const twin::Dense before = claim.before(claim.step()), after = claim.after(claim.step());
+      return twin::zip(Op::kXor, before, after) ==
+             twin::Dense(after.b, after.h, after.q, after.k, false);
+    }
     case FindingId::kStepReopens:
     case FindingId::kStepReopensOrder:
-    case FindingId::kWindowZero:
-      return std::nullopt;
+      return reopened(claim) == finding.count;
+    case FindingId::kWindowZero: {
+      const twin::Dense shape = claim.before(claim.step());
+      const twin::Dense seen =
+          twin::run_step(twin::Dense(shape.b, shape.h, shape.q, shape.k, true),
+                         claim.given.chain[static_cast<std::size_t>(claim.step() - 1)]);
+      for (Index b = 0; b < seen.b; ++b)
+        for (Index h = 0; h < seen.h; ++h)
+          for (Index q = 0; q < seen.q; ++q) {
+            Index keys = 0;
+            for (Index k = 0; k < seen.k; ++k) keys += seen.get(b, h, q, k);
+            if (keys > 1) return false;
+          }
+      return true;
+    }
   }
   return false;
 }
+#pragma GCC diagnostic pop
 
 }  // namespace maskctl::test

@@ -81,7 +81,8 @@ struct LintRule {
   std::string_view id;  // "document-leak", in reports
   Severity severity = Severity::kWarning;
   std::string_view summary;
-  std::string_view why;  // what backends do with such a mask
+  std::string_view claim;  // what is true of the cells, or of the array, when it is printed
+  std::string_view why;    // what backends do with such a mask
   std::string_view fix;
   Remedy remedy = {};  // another fix, if there is one
   /// What check() does with such a finding beside others.

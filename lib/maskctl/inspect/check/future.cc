@@ -16,32 +16,61 @@ struct FarRun {
   Run keys;
 };
 
-/// Removes the rows and columns of global tokens, which see every key and which every query sees:
-/// they are not causal tokens that look ahead.
-PlanePtr without_global_tokens(const PlanePtr& plane) {
-  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
-  std::vector<Range> full;
-  plane->row_sizes({0, queries}, [&](Range rows, const Plane::RowSize& size) {
-    if (size.keys == keys) full.push_back(rows);
-  });
-  PlanePtr out = plane;
-  for (const Range& rows : full) {
-    const Range own{rows.begin + shift, rows.end + shift};
-    if (plane->classify({0, queries}, own) != Fill::kFull) continue;
-    out = combine(Op::kSub, out, rectangle(queries, keys, {0, queries}, own));
-    out = combine(Op::kSub, out, rectangle(queries, keys, rows, {0, keys}));
+/// The queries that see every key although later ones are among these.
+struct FullRows {
+  std::vector<Range> rows;
+  Index count = 0;
+
+  explicit FullRows(const Plane& plane) {
+    const Index before_last = plane.queries() - 1;
+    plane.row_sizes({0, plane.queries()}, [&](Range same, const Plane::RowSize& size) {
+      if (size.keys != plane.keys()) return;
+      rows.push_back(same);
+      count += std::min(same.end, before_last) - std::min(same.begin, before_last);
+    });
   }
+};
+
+/// Removes the rows and columns of those tokens in `rows`, which see every key, that every query
+/// sees: such global tokens are not causal tokens that look ahead.
+void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out) {
+  const Index queries = whole.queries(), keys = whole.keys(), shift = keys - queries;
+  const Range own{rows.begin + shift, rows.end + shift};
+  switch (whole.classify({0, queries}, own)) {
+    case Fill::kFull:
+      out = combine(Op::kSub, out, rectangle(queries, keys, {0, queries}, own));
+      out = combine(Op::kSub, out, rectangle(queries, keys, rows, {0, keys}));
+      return;
+    case Fill::kEmpty:
+      return;
+    case Fill::kPartial:
+      break;
+  }
+  if (rows.size() == 1) return;
+  const Index middle = rows.begin + rows.size() / 2;
+  remove_global_tokens({rows.begin, middle}, whole, out);
+  remove_global_tokens({middle, rows.end}, whole, out);
+}
+
+PlanePtr without_global_tokens(const PlanePtr& plane, const FullRows& full) {
+  PlanePtr out = plane;
+  for (const Range& rows : full.rows) remove_global_tokens(rows, *plane, out);
   return out;
 }
 
 class FutureReader {
  public:
-  explicit FutureReader(const PlanePtr& plane)
+  /// `full`: the full rows of the plane before its global tokens were removed.
+  FutureReader(const PlanePtr& plane, const FullRows& full)
       : plane_(*plane),
         shift_(plane->keys() - plane->queries()),
         first_key_(recognition::first_key(*plane)),
         near_(static_cast<std::size_t>(plane->queries())),
-        kind_(near_.size()) {}
+        kind_(near_.size()) {
+    for (const Range& rows : full.rows) {
+      for (Index q = rows.begin; q < rows.end; ++q) mark(q, kFull);
+    }
+  }
 
   Future read() {
     const bool regular = recognition::each_row_while(plane_, [this](Range rows, const Keys& keys) {
@@ -83,26 +112,29 @@ class FutureReader {
     if (run == runs.end()) return;
     if (run->begin <= self) mark(q, kSelf);
     if (runs.front().begin < self) mark(q, kEarlier);
-    if (run->begin == 0 && run->end == plane_.keys()) mark(q, kFull);
+    Index later = 0;
     const Index next = std::max(self + 1, first_key_);
     for (; run != runs.end(); ++run) {
       const Index begin = std::max<Index>(run->begin, self + 1);
       if (begin >= run->end) continue;
       mark(q, kLater);
+      later += run->end - begin;
       if (begin == next) {
         near_[at(q)] = run->end;
       } else {
         far_.push_back({q, {static_cast<std::int32_t>(begin), run->end}});
       }
     }
+    if (is(q, kSelf) && !is(q, kFull)) out_.closed += plane_.keys() - 1 - self - later;
   }
 
   /// Returns the end of the longest range of rows from q on that all see the keys right after their
-  /// own up to `end` (their near_ is `end`). The row of token end - 1 may see no later key, so that
-  /// its near_ is 0.
+  /// own up to `end` (their near_ is `end`). The row of token end - 1 sees itself, and may see no
+  /// later key, so that its near_ is 0.
   Index group_end(Index q, Index end) const {
     const Index last = std::min(end - shift_, plane_.queries());
-    while (q < last && (near_[at(q)] == end || (own(q) + 1 == end && near_[at(q)] == 0))) ++q;
+    const auto is_last = [&] { return own(q) + 1 == end && near_[at(q)] == 0 && is(q, kSelf); };
+    while (q < last && (near_[at(q)] == end || is_last())) ++q;
     return q;
   }
 
@@ -274,10 +306,11 @@ bool Future::is_seen() const {
 bool Future::are_exceptions() const {
   if (others == 0 || irregular) return false;
   // The queries with cells of `others`, or else the keys with such cells, must be at most half as
-  // many as the queries that see themselves. Causal queries must exist, and be at least as many as
-  // the queries in groups.
+  // many as the queries that see themselves, together with those that see every key. Causal queries
+  // must exist, and be at least as many as the queries in groups. In rows that see
+  // themselves and not every key, more later cells are closed.
   const Index lines = std::min(q_count, k_count);
-  return causal > 0 && causal >= in_groups && 2 * lines <= selves;
+  return causal > 0 && causal >= in_groups && 2 * (lines + full) <= selves && others < closed;
 }
 
 Future future_of(const PlanePtr& plane) {
@@ -297,7 +330,9 @@ Future future_of(const PlanePtr& plane) {
     out.in_groups = out.largest = queries;
     out.groups = 1;
   } else if (later > 0) {
-    out = FutureReader(without_global_tokens(plane)).read();
+    const FullRows full(*plane);
+    out = FutureReader(without_global_tokens(plane, full), full).read();
+    out.full = full.count;
   } else {
     out.causal = selves;
   }

@@ -16,9 +16,11 @@ namespace maskctl {
 struct Future {
   Index selves = 0;           // queries that see themselves
   Index past = 0, later = 0;  // open cells before, and after, the query's own key
+  Index closed = 0;  // closed cells after it, in rows that see themselves and not every key
   /// Queries in no group that see themselves and an earlier key, but no later key. If no query sees
   /// a later key: all queries that see themselves.
   Index causal = 0;
+  Index full = 0;                 // queries before the last that see every key
   Index in_groups = 0;            // queries in groups
   Index groups = 0, largest = 0;  // number of groups, and tokens of the largest group
 

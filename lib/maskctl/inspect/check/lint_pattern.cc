@@ -72,14 +72,24 @@ bool is_documents(const Step& step) {
   return documents && !documents->q_ids && !inner;
 }
 
-/// True if each step keeps diagonals or makes documents.
+/// True if each step keeps diagonals or makes documents, also inside scopes.
 bool are_plain(const Chain& chain) {
-  return std::ranges::all_of(
-      chain, [](const Step& step) { return is_documents(step) || keeps_diagonals(step); });
+  return std::ranges::all_of(chain, [](const Step& step) {
+    if (is_documents(step) || keeps_diagonals(step)) return true;
+    return step.row().scope && are_plain(*chain_of(step));
+  });
 }
 
 bool are_documents(const Chain& chain) {
   return std::ranges::any_of(chain, is_documents) && are_plain(chain);
+}
+
+/// True if a step has an array of ids, types or blocks, also inside scopes: no text names it.
+bool names_arrays(const Chain& chain) {
+  return recognition::has_arrays(chain) || std::ranges::any_of(chain, [](const Step& step) {
+           const Chain* inner = chain_of(step);
+           return inner && names_arrays(*inner);
+         });
 }
 
 bool is_inverse(const Chain& chain) {
@@ -293,7 +303,7 @@ Pattern pattern_of(const Mask& given) {
   const Mask mask = without_opened_padding(given, opened_rows(given));
   const Recognised all = recognise(mask, {.guess = false});
   Pattern out{mask, regions_as_cells(all, mask),
-              all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
+              all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain)};
   // Global tokens and regions may stand for what are only single cells. So prefer the steps without
   // them, or no steps, if that leaves no more exceptions.
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
@@ -315,7 +325,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const Recognised& found = pattern.found;
   const Residue& residue = found.residue;
   const auto others = pattern.explained ? std::optional(Findings{}) : std::nullopt;
-  if (found.irregular || recognition::has_arrays(found.chain)) return others;
+  if (found.irregular || names_arrays(found.chain)) return others;
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
   if (cells.follow_a_rule()) return Findings{};

@@ -42,7 +42,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     const Future future = future_of(planes[i]);
     if (future.selves < 2) continue;  // at most one token sees itself: the others are padding
     const bool is_full = planes[i]->count() == planes[i]->queries() * planes[i]->keys();
-    const bool is_seen = is_full || future.is_seen();
+    const bool is_seen = is_full || (future.is_seen() && !future.is_causal());
     all += times;
     seen += is_seen * times;
     causal += (!is_seen && future.causal > 0 && future.causal >= future.in_groups) * times;
@@ -193,31 +193,36 @@ bool are_global_and_local(const PlanePtr& a, const PlanePtr& b) {
   return (is_whole_past(a) && is_window_of(b, a)) || (is_whole_past(b) && is_window_of(a, b));
 }
 
-void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, Findings& out) {
-  const Mask& mask = linted.mask;
-  const Index count = of_batch ? mask.batch() : mask.heads();
+/// `whole`: the mask as it is, whose cells are counted. `closed`: the same without opened padding,
+/// whose rows would link all cells.
+void lint_odd(const Mask& whole, const Mask& closed, const PlaneTable& table, bool of_batch,
+              Findings& out) {
+  const Index count = of_batch ? whole.batch() : whole.heads();
   const auto odd = odd_one(table, of_batch, count);
   if (!odd) return;
-  const auto plane = [&](Index at, Index i) -> const PlanePtr& {
+  const auto plane = [&](const Mask& mask, Index at, Index i) -> const PlanePtr& {
     return of_batch ? mask.plane(at, i) : mask.plane(i, at);
   };
   Index cells = 0;
   bool exceptions = false, kinds = !of_batch, alike = true;
   std::optional<Cell> first;
-  const Index length = of_batch ? mask.heads() : mask.batch();
+  const Index length = of_batch ? whole.heads() : whole.batch();
   for (Index i = 0; i < length; ++i) {
-    const PlanePtr &its = plane(odd->at, i), &usual = plane(odd->other, i);
-    const Residue differ = residue_of(Mask(its), Mask(usual));
-    if (differ.cells == 0) continue;
-    cells += differ.cells;
-    exceptions = exceptions || differ_by_exceptions(its, usual, differ);
-    kinds = kinds && are_global_and_local(its, usual);
-    alike = alike && are_alike(its, usual);
+    const Residue all =
+        residue_of(Mask(plane(whole, odd->at, i)), Mask(plane(whole, odd->other, i)));
+    if (all.cells == 0) continue;
+    cells += all.cells;
     if (!first) {
-      first = differ.first.front();
+      first = all.first.front();
       (of_batch ? first->batch : first->head) = odd->at;
       (of_batch ? first->head : first->batch) = i;
     }
+    const PlanePtr &its = plane(closed, odd->at, i), &usual = plane(closed, odd->other, i);
+    const Residue differ = residue_of(Mask(its), Mask(usual));
+    if (differ.cells == 0) continue;
+    exceptions = exceptions || differ_by_exceptions(its, usual, differ);
+    kinds = kinds && are_global_and_local(its, usual);
+    alike = alike && are_alike(its, usual);
   }
   if (!exceptions && (of_batch || cells > kStray)) return;
   out.push_back(
@@ -238,9 +243,9 @@ void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& ou
   const std::size_t before = out.size();
   lint_causal_planes(linted, out);
   if (told || out.size() > before || linted.mask.queries() != linted.mask.keys()) return;
-  const PlaneTable table(linted.mask);
-  lint_odd(linted, table, true, out);
-  if (out.size() == before) lint_odd(linted, table, false, out);
+  const PlaneTable table(whole.mask);
+  lint_odd(whole.mask, linted.mask, table, true, out);
+  if (out.size() == before) lint_odd(whole.mask, linted.mask, table, false, out);
 }
 
 }  // namespace maskctl

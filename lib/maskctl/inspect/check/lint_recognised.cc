@@ -2,15 +2,19 @@
 // heads that cut the same tokens into different documents.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/rule.h"
 
@@ -21,8 +25,20 @@ namespace {
 struct Scope {
   std::optional<std::vector<Range>> batches, heads;
 
-  Location first() const {
-    return {batches ? batches->front().begin : 0, heads ? heads->front().begin : 0, {}, {}, {}, {}};
+  /// The first batch entry and head of a mask for which `holds`.
+  template <typename Holds>
+  std::optional<std::pair<Index, Index>> first(const Mask& mask, const Holds& holds) const {
+    const std::vector<Range> all_batches{{0, mask.batch()}}, all_heads{{0, mask.heads()}};
+    for (const Range& entries : batches ? *batches : all_batches) {
+      for (Index b = entries.begin; b < entries.end; ++b) {
+        for (const Range& members : heads ? *heads : all_heads) {
+          for (Index h = members.begin; h < members.end; ++h) {
+            if (holds(b, h)) return std::pair(b, h);
+          }
+        }
+      }
+    }
+    return std::nullopt;
   }
 };
 
@@ -43,6 +59,15 @@ void each_step(const Chain& chain, const Scope& scope, const F& f) {
   }
 }
 
+/// The first cell of the diagonal that lies `later` keys after the queries' own; nothing where the
+/// plane sees no more keys before the own one than that: it is a window around each query.
+std::optional<Cell> first_ahead(const PlanePtr& plane, Index later) {
+  const auto reach = recognition::diagonals(*plane);
+  if (!reach || -reach->low <= later) return std::nullopt;
+  const PlanePtr ahead = diagonal_band(plane->queries(), plane->keys(), later, later);
+  return first_cell(*combine(Op::kAnd, plane, ahead));
+}
+
 /// Finds causal steps with an offset that lets queries see later tokens. Only for masks in which
 /// queries and keys are the same tokens.
 void lint_diagonal(const Pattern& pattern, Findings& out) {
@@ -51,20 +76,21 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
     const auto* causal = step.get_if<step::Causal>();
-    if (!causal) return;
-    const Index entries = std::max<Index>(causal->offsets.array.elements(), 1);
-    for (Index entry = 0; entry < entries && !first; ++entry) {
-      const Index later = of_batch(causal->offsets, entry);
-      if (later <= 0 || later >= mask.keys() - 1) continue;
-      Location at = scope.first();
-      if (entries > 1) at.batch = entry;
-      at.query = 0;
-      at.key = later;
-      first = {&lint_rule(FindingId::kFutureDiagonal),
-               fmt::format("queries see {} after their own: the causal diagonal is moved by {}",
-                           counted(later, "key"), later),
-               at, later};
-    }
+    if (!causal || first) return;
+    Index later = 0;
+    std::optional<Cell> cell;
+    const auto at = scope.first(mask, [&](Index b, Index h) {
+      later = of_batch(causal->offsets, b);
+      if (later <= 0 || later >= mask.keys() - 1) return false;
+      cell = first_ahead(mask.plane(b, h), later);
+      return cell.has_value();
+    });
+    if (!at) return;
+    first = {&lint_rule(FindingId::kFutureDiagonal),
+             fmt::format("queries see {} after their own: the causal diagonal is moved by {}",
+                         counted(later, "key"), later),
+             {at->first, at->second, cell->query, cell->key, {}, {}},
+             later};
   });
   if (first) out.push_back(std::move(*first));
 }
@@ -77,22 +103,61 @@ bool are_of_text(std::span<const Index> lengths) {
   return lengths.size() > 1 && tokens >= kLeastTokens * std::ssize(lengths);
 }
 
-/// Finds heads with document lengths of their own. All heads have the same tokens, and thus should
-/// have the same documents.
+/// Tells which planes of a mask see across the borders of documents; each plane is read once.
+class Crossings {
+ public:
+  Crossings(const Mask& mask, std::span<const Index> lengths) : mask_(mask), lengths_(lengths) {}
+
+  bool in(Index b, Index h) {
+    const auto [at, fresh] = known_.try_emplace(mask_.index_of(b, h), false);
+    if (fresh) at->second = crosses(*mask_.plane(b, h));
+    return at->second;
+  }
+
+ private:
+  bool crosses(const Plane& plane) const {
+    const Index tokens = plane.keys();
+    const auto sees_others = [&](Range own) {
+      return plane.count(own, {0, own.begin}) > 0 || plane.count(own, {own.end, tokens}) > 0;
+    };
+    Index begin = 0;
+    for (const Index length : lengths_) {
+      if (sees_others({begin, begin + length})) return true;
+      begin += length;
+    }
+    return sees_others({begin, tokens});
+  }
+
+  const Mask& mask_;
+  std::span<const Index> lengths_;
+  std::map<std::uint32_t, bool> known_;
+};
+
+/// Finds heads with documents of their own, across whose borders another head sees. All heads have
+/// the same tokens, and thus should have the same documents.
 void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
+  const Mask& mask = pattern.mask;
+  if (mask.queries() != mask.keys()) return;
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
     const auto documents = documents_in(step);
     if (first || !documents || chain_of(step) || !scope.heads) return;
     const std::span<const Index> lengths = documents->q_lengths;
     if (!are_of_text(lengths)) return;
-    Index heads = 0;
-    for (const Range& range : *scope.heads) heads += range.size();
-    if (heads == pattern.mask.heads()) return;
+    Crossings crossings(mask, lengths);
+    Index other = 0;
+    const auto at = scope.first(mask, [&](Index b, Index h) {
+      if (crossings.in(b, h)) return false;
+      for (other = 0; other < mask.heads() && !crossings.in(b, other);) ++other;
+      return other < mask.heads();
+    });
+    if (!at) return;
     first = {&lint_rule(FindingId::kHeadsDocuments),
-             fmt::format("the documents of {} are {} tokens long, those of other heads are not",
-                         range_words(scope.heads->front(), "head"), joined(lengths, "+")),
-             scope.first(), 1};
+             fmt::format("the documents of head {} are {} tokens long, and head {} sees across "
+                         "their borders",
+                         at->second, joined(lengths, "+"), other),
+             {at->first, at->second, {}, {}, {}, {}},
+             1};
   });
   if (first) out.push_back(std::move(*first));
 }

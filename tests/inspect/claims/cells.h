@@ -1,0 +1,121 @@
+// The cells of a mask as a plain array, and what findings say about rows and planes of it.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl::test {
+
+/// The cells of a mask, one by one. A batch entry or head that all share is read for each.
+class PlainCells {
+ public:
+  explicit PlainCells(const Mask& mask)
+      : batch_(mask.batch()), heads_(mask.heads()), queries_(mask.queries()), keys_(mask.keys()) {
+    for (Index b = 0; b < batch_; ++b)
+      for (Index h = 0; h < heads_; ++h)
+        for (Index q = 0; q < queries_; ++q)
+          for (Index k = 0; k < keys_; ++k) open_.push_back(is_open(mask, {b, h, q, k}));
+    find_groups();
+  }
+  Index batch() const { return batch_; }
+  Index heads() const { return heads_; }
+  Index queries() const { return queries_; }
+  Index keys() const { return keys_; }
+  /// The key of query 0, where the last query is the last key.
+  Index shift() const { return keys_ - queries_; }
+  bool open(Index b, Index h, Index q, Index k) const {
+    return open_[row_of(b, h, q) * static_cast<std::size_t>(keys_) + static_cast<std::size_t>(k)];
+  }
+
+  using InPlane = std::function<bool(Index q, Index k)>;
+  /// How many cells of a plane are open, of those for which `counts` holds?
+  Index open_cells(Index b, Index h, const InPlane& counts) const {
+    Index out = 0;
+    for (Index q = 0; q < queries_; ++q)
+      for (Index k = 0; k < keys_; ++k) out += open(b, h, q, k) && counts(q, k);
+    return out;
+  }
+  /// How many cells of a plane are there for which `counts` holds?
+  Index all_cells(const InPlane& counts) const {
+    Index out = 0;
+    for (Index q = 0; q < queries_; ++q)
+      for (Index k = 0; k < keys_; ++k) out += counts(q, k);
+    return out;
+  }
+  Index open_cells(Index b, Index h) const {
+    return open_cells(b, h, [](Index, Index) { return true; });
+  }
+  Index seen(Index b, Index h, Index q) const {
+    Index out = 0;
+    for (Index k = 0; k < keys_; ++k) out += open(b, h, q, k);
+    return out;
+  }
+  bool is_full(Index b, Index h, Index q) const {
+    for (Index k = 0; k < keys_; ++k)
+      if (!open(b, h, q, k)) return false;
+    return true;
+  }
+  Index selves(Index b, Index h) const {
+    return open_cells(b, h, [this](Index q, Index k) { return k == q + shift(); });
+  }
+  /// Whether the row sees every key, and other rows do not see its token.
+  bool is_opened_padding(Index b, Index h, Index q) const {
+    if (shift() != 0 || !is_full(b, h, q)) return false;
+    for (Index row = 0; row < queries_; ++row) {
+      if (open(b, h, row, q) && !is_full(b, h, row)) return false;
+    }
+    return true;
+  }
+  /// Whether all tokens from one to the other see each other, so that they are a group.
+  bool are_group(Index b, Index h, Index one, Index other) const {
+    const Index low = std::min(one, other);
+    return low >= shift() && std::max(one, other) < group_ends_[row_of(b, h, low - shift())];
+  }
+
+  /// How many of the planes, batch by head, does the predicate hold of?
+  Index planes(const std::function<bool(Index b, Index h)>& holds) const {
+    Index out = 0;
+    for (Index b = 0; b < batch_; ++b)
+      for (Index h = 0; h < heads_; ++h) out += holds(b, h);
+    return out;
+  }
+  /// How many rows of all planes does the predicate hold of?
+  Index rows(const std::function<bool(Index b, Index h, Index q)>& holds) const {
+    Index out = 0;
+    for (Index b = 0; b < batch_; ++b)
+      for (Index h = 0; h < heads_; ++h)
+        for (Index q = 0; q < queries_; ++q) out += holds(b, h, q);
+    return out;
+  }
+
+ private:
+  std::size_t row_of(Index b, Index h, Index q) const {
+    const Index plane = (batch_ == 1 ? 0 : b) * heads_ + (heads_ == 1 ? 0 : h);
+    return static_cast<std::size_t>(plane * queries_ + q);
+  }
+  /// For each query's token, the end of the longest group that begins with it.
+  void find_groups() {
+    group_ends_.resize(static_cast<std::size_t>(batch_ * heads_ * queries_));
+    if (shift() < 0) return;
+    for (Index b = 0; b < batch_; ++b)
+      for (Index h = 0; h < heads_; ++h)
+        for (Index q = queries_ - 1; q >= 0; --q) {
+          const Index last = q + 1 < queries_ ? group_ends_[row_of(b, h, q + 1)] : keys_;
+          Index end = q + shift();
+          while (end < std::max(last, q + shift() + 1) && open(b, h, q, end) &&
+                 open(b, h, end - shift(), q + shift()))
+            ++end;
+          group_ends_[row_of(b, h, q)] = end;
+        }
+  }
+
+  Index batch_, heads_, queries_, keys_;
+  std::vector<bool> open_;
+  std::vector<Index> group_ends_;
+};
+
+}  // namespace maskctl::test

@@ -1,0 +1,201 @@
+// Longer predicates about planes, of the findings in claims.h.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "inspect/claims/claimed.h"
+
+namespace maskctl::test {
+
+/// Some query does not see its own token, or its own block where a key stands for several queries;
+/// and all later keys or most keys are open, or the closed cells are a square from token 0 on.
+inline bool hides_selves(const PlainCells& cells, Index b, Index h) {
+  const Index queries = cells.queries(), keys = cells.keys(), all = queries * keys;
+  const Index block = queries > keys && queries % keys == 0 ? queries / keys : 1;
+  const auto own = [&](Index q) { return block > 1 ? q / block : q + cells.shift(); };
+  const auto self = [&](Index q, Index k) { return k == own(q); };
+  const auto later = [&](Index q, Index k) { return k > own(q); };
+  if (cells.open_cells(b, h, self) == cells.all_cells(self)) return false;
+  Index side = 0;
+  while (side < std::min(queries, keys) && !cells.open(b, h, 0, side)) ++side;
+  const auto inside = [&](Index q, Index k) { return q < side && k < side; };
+  return cells.open_cells(b, h, later) == cells.all_cells(later) ||
+         2 * cells.open_cells(b, h) > all ||
+         (cells.open_cells(b, h) == all - side * side && cells.open_cells(b, h, inside) == 0);
+}
+
+/// Queries see later keys, and no earlier ones or less than half of them. Rows of opened padding do
+/// not count, if there are any. A key may stand for a block of queries.
+inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
+  const Index queries = cells.queries(), keys = cells.keys();
+  const Index block = queries > keys && queries % keys == 0 ? queries / keys : 1;
+  const auto own = [&](Index q) { return block > 1 ? q / block : q + cells.shift(); };
+  const auto holds = [&](bool all_rows) {
+    const auto counts = [&](Index q) { return all_rows || !cells.is_opened_padding(b, h, q); };
+    const auto earlier = [&](Index q, Index k) { return counts(q) && k < own(q); };
+    const auto later = [&](Index q, Index k) { return counts(q) && k > own(q); };
+    const Index open = cells.open_cells(b, h, earlier);
+    return cells.open_cells(b, h, later) > 0 && (open == 0 || 2 * open < cells.all_cells(earlier));
+  };
+  return holds(true) || holds(false);
+}
+
+/// Fewer cells after their query's own key are open than closed, of queries that see themselves and
+/// not all, tokens left out that see each other. Some query sees itself, an earlier key and no
+/// later one.
+inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
+  const auto alone = [&](Index q, Index k) {
+    const Index own = q + cells.shift();
+    return k > own && cells.open(b, h, q, own) && !cells.is_full(b, h, q) &&
+           !cells.are_group(b, h, own, k);
+  };
+  const auto is_causal = [&](Index q) {
+    const Index own = q + cells.shift();
+    const auto in_row = [&](Index low, Index high) {
+      return cells.open_cells(b, h,
+                              [&](Index row, Index k) { return row == q && low <= k && k < high; });
+    };
+    return in_row(own, own + 1) == 1 && in_row(0, own) > 0 && in_row(own + 1, cells.keys()) == 0;
+  };
+  Index causal = 0;
+  for (Index q = 0; q < cells.queries(); ++q) causal += is_causal(q);
+  return causal > 0 && 2 * cells.open_cells(b, h, alone) < cells.all_cells(alone);
+}
+
+/// A query of a plane that is not wholly open sees a later key; without `all`, tokens are left out
+/// that see all. Planes in which at most one query sees itself hold padding.
+inline bool sees_future(const PlainCells& cells, Index b, Index h, bool all) {
+  const auto self = [&](Index q, Index k) { return k == q + cells.shift(); };
+  if (cells.open_cells(b, h, self) < 2) return false;
+  if (cells.open_cells(b, h) == cells.queries() * cells.keys()) return false;
+  return cells.open_cells(b, h, [&](Index q, Index k) {
+    if (k <= q + cells.shift()) return false;
+    const bool is_token = k >= cells.shift() && cells.is_full(b, h, k - cells.shift());
+    return all || (!cells.is_full(b, h, q) && !is_token);
+  }) > 0;
+}
+
+/// The lengths that the message names, as in "are 20+44 tokens long".
+inline std::vector<Index> lengths_of(const Claimed& claim) {
+  std::vector<Index> out;
+  const std::string& text = claim.finding.message;
+  for (std::size_t at = text.find(" are ") + 5;;) {
+    std::size_t used = 0;
+    out.push_back(std::stoll(text.substr(at), &used));
+    at += used;
+    if (text[at] != '+') return out;
+    ++at;
+  }
+}
+
+/// How many open cells of a plane have query and key on two sides of a border between documents?
+inline Index cells_across(const PlainCells& cells, Index b, Index h,
+                          const std::vector<Index>& lengths) {
+  const auto document = [&](Index token) {
+    Index number = 0, end = 0;
+    for (const Index length : lengths) {
+      end += length;
+      if (token < end) return number;
+      ++number;
+    }
+    return number;
+  };
+  return cells.open_cells(b, h, [&](Index q, Index k) { return document(q) != document(k); });
+}
+
+/// One batch entry, or one head, differs from all others in that many cells, and those are equal.
+inline bool differs_from_equals(const Claimed& claim) {
+  const PlainCells& cells = claim.cells;
+  const bool of_batch = claim.finding.message.starts_with("batch entry");
+  const Index odd = of_batch ? claim.b() : claim.h();
+  const Index lines = of_batch ? cells.batch() : cells.heads();
+  const Index others = of_batch ? cells.heads() : cells.batch();
+  const auto differing = [&](Index one, Index other) {
+    Index out = 0;
+    for (Index i = 0; i < others; ++i)
+      for (Index q = 0; q < cells.queries(); ++q)
+        for (Index k = 0; k < cells.keys(); ++k)
+          out += of_batch ? cells.open(one, i, q, k) != cells.open(other, i, q, k)
+                          : cells.open(i, one, q, k) != cells.open(i, other, q, k);
+    return out;
+  };
+  const Index usual = odd == 0 ? 1 : 0;
+  for (Index line = 0; line < lines; ++line) {
+    if (line != odd && differing(line, usual) != 0) return false;
+  }
+  const bool here = cells.open(claim.b(), claim.h(), claim.q(), claim.k()) !=
+                    (of_batch ? cells.open(usual, claim.h(), claim.q(), claim.k())
+                              : cells.open(claim.b(), usual, claim.q(), claim.k()));
+  return here && lines > 2 && differing(odd, usual) == claim.finding.count;
+}
+
+/// The row and all before it see no key, and no query sees their tokens.
+inline bool is_left_padding(const PlainCells& cells, Index b, Index h, Index q) {
+  return cells.shift() == 0 && cells.open_cells(b, h) > 0 &&
+         cells.open_cells(b, h, [q](Index row, Index key) { return row <= q || key <= q; }) == 0;
+}
+
+/// The row has keys, and none in the first 128 keys in which any of its 128 queries has one.
+inline bool comes_late(const PlainCells& cells, Index b, Index h, Index q) {
+  constexpr Index kBlock = 128;
+  const auto in_block = [&](Index block, Index first, Index last) {
+    return cells.open_cells(b, h, [&](Index row, Index key) {
+      return first <= row && row < last && key / kBlock == block;
+    });
+  };
+  const Index rows = q / kBlock * kBlock;
+  Index block = 0;
+  while (block * kBlock < cells.keys() && in_block(block, rows, rows + kBlock) == 0) ++block;
+  return cells.seen(b, h, q) > 0 && in_block(block, q, q + 1) == 0;
+}
+
+/// How many rows of documents see keys, all of which are padding?
+inline Index rows_of_padding_keys(const Claimed& claim) {
+  const Documents documents = *claim.documents();
+  Index out = 0;
+  for (Index b = 0; b < Claimed::batches(claim.cells, documents); ++b)
+    for (Index h = 0; h < claim.cells.heads(); ++h)
+      for (Index q = 0; q < claim.cells.queries(); ++q) {
+        const auto in_row = [&](bool all) {
+          return claim.cells.open_cells(b, h, [&](Index row, Index k) {
+            return row == q && (all || Claimed::id(documents, documents.kv, b, k));
+          });
+        };
+        out += Claimed::id(documents, documents.q, b, q) && in_row(true) > 0 && in_row(false) == 0;
+      }
+  return out;
+}
+
+/// How many cells the step of the finding opens, of those that the step closed which its message
+/// names.
+inline Index reopened(const Claimed& claim) {
+  const Index closing = claim.number_after("(step ");
+  const twin::Dense closed = twin::zip(Op::kSub, claim.before(closing), claim.after(closing));
+  const twin::Dense opened =
+      twin::zip(Op::kSub, claim.after(claim.step()), claim.before(claim.step()));
+  const twin::Dense both = twin::zip(Op::kAnd, opened, closed);
+  const bool here = both.get(claim.b(), claim.h(), claim.q(), claim.k());
+  return here ? std::ranges::count(both.cells, 1) : 0;
+}
+
+/// The steps that a message names: "documents and causal (doc:lens=3+4 | causal) except for ...".
+inline std::string steps_of(const Claimed& claim) {
+  const std::string named =
+      claim.finding.message.substr(0, claim.finding.message.rfind(" except for "));
+  const std::size_t open = named.find(" (");
+  return open == std::string::npos ? named : named.substr(open + 2, named.size() - open - 3);
+}
+
+/// The mask is what the steps that the message names make, and most queries do not see themselves.
+inline bool is_inverse(const Claimed& claim) {
+  const PlainCells& cells = claim.cells;
+  const std::string steps = claim.finding.message.substr(claim.finding.message.find(": ") + 2);
+  const auto [all, real] = claim.differing(claim.made_by(steps));
+  return (all == 0 || real == 0) && cells.planes([&](Index b, Index h) {
+    return 2 * cells.selves(b, h) < cells.queries();
+  }) == cells.batch() * cells.heads();
+}
+
+}  // namespace maskctl::test
