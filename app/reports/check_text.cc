@@ -49,7 +49,7 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   std::string out =
       fmt::format("{}: {}: {}\n", name(rule.severity), rule.id, printable(finding.message, kUncut));
   if (!where.empty()) out += fmt::format("      at {}\n", where);
-  if (rule.id == "document-leak" && leaks) out += pairs_text(*leaks);
+  if (rule.key == FindingId::kDocumentLeak && leaks) out += pairs_text(*leaks);
   out += fmt::format("      why: {}\n      fix: {}\n", rule.why, fix_of(rule));
   return out;
 }

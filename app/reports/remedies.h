@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/check/finding.h"
 
 namespace maskctl::app {
 

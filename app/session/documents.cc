@@ -17,15 +17,23 @@ DocumentSource read_segments(const std::string& source, Loader& loader) {
           std::move(loaded.kv_segment_ids), loader.pad_id(), source};
 }
 
-}  // namespace
-
-std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader) {
+std::optional<DocumentSource> read_declared(const DocumentOptions& options, Loader& loader) {
   if (!options.form) return std::nullopt;
   if (*options.form == DocumentForm::kSegments) return read_segments(options.source, loader);
   const auto two = two_sources(options.source);
   DocumentSource out{
       *options.form, loader.array(two ? two->q : options.source), {}, -1, options.source};
   if (two) out.kv = loader.array(two->kv);
+  return out;
+}
+
+}  // namespace
+
+std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader) {
+  std::optional<DocumentSource> out = read_declared(options, loader);
+  if (options.padding.empty()) return out;
+  if (!out) out = DocumentSource{.text = options.padding};
+  out->real = loader.array(options.padding);
   return out;
 }
 

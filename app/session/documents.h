@@ -11,7 +11,8 @@
 namespace maskctl::app {
 
 /// Reads the arrays that --segments, --positions or --cu-seqlens name. "q=SOURCE,kv=SOURCE" names
-/// one array for the queries and one for the keys. Nothing if no such option was given.
+/// one array for the queries and one for the keys. --padding names the flags of tokens beside them;
+/// alone, all tokens that are no padding are one document. Nothing if no such option was given.
 std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader);
 
 /// The segment ids that were read together with a SOURCE. `mask` is the mask after its steps.

@@ -26,10 +26,14 @@ struct SourceOptions {
   friend bool operator==(const SourceOptions&, const SourceOptions&) = default;
 };
 
-/// The SOURCE that says which tokens belong to the same document, and its form; empty if not given.
+/// The SOURCE that says which tokens belong to the same document, and its form; and the one that
+/// says which tokens are padding. Empty if not given.
 struct DocumentOptions {
-  std::optional<DocumentForm> form;
-  std::string source;
+  std::optional<DocumentForm> form = {};
+  std::string source = {};
+  std::string padding = {};
+
+  bool given() const { return form || !padding.empty(); }
 };
 
 struct OutputOptions {

@@ -22,6 +22,7 @@ CASES = {
     "cu-empty-document": "cu_empty.npy --as cu_seqlens",
     "segments-return": "returns.npy --as segments",
     "segments-zero-tail": "zero_tail.npy --as segments",
+    "positions-offset": "offset.npy --as positions",
     "positions-start": "start.npy --as positions",
     "positions-jump": "jump.npy --as positions",
     "positions-segments": "segments.npy --as segments --positions positions.npy",
@@ -83,7 +84,8 @@ def write_arrays():
     ids("cu_empty", 0, 3, 3, 9)
     ids("returns", [0, 0, 1, 1, 0, 0])
     ids("zero_tail", [1, 1, 2, 2, 0, 0])
-    ids("start", [3, 4, 5, 0, 1, 2])
+    ids("offset", [3, 4, 5, 0, 1, 2])
+    ids("start", [0, 1, 2, -1, 3, 4])
     ids("jump", [0, 1, 5, 6, 6, 7])
     ids("segments", [0, 0, 1, 1, 2, 2])
     ids("positions", [0, 1, 2, 3, 0, 1])

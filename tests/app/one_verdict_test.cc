@@ -1,5 +1,8 @@
-// Front ends ask the library what is wrong with a mask; here the command and the inspector are held
-// to each other on drawn masks, steps, documents and biases.
+// Front ends ask the library what is wrong with a mask, what differs, and what a kernel applied;
+// here the library, the command in text and JSON, the inspector and golden files are held to each
+// other on drawn masks, steps, documents and biases. tests/python/test_one_verdict.py does so for
+// Python. A golden case has expectations and no findings (docs/decisions/0029), so it has no part
+// in check.
 #include <fmt/format.h>
 
 #include <limits>
@@ -46,6 +49,13 @@ class Draws {
       out.subject.documents = {DocumentForm::kSegments, (folder / "given.npy").string()};
       out.line += " --segments " + out.subject.documents.source;
     }
+    if (pick(0, 5) == 0) {
+      Tensor flags(DType::kBool, {batch, n});
+      for (std::uint8_t& flag : flags.as<std::uint8_t>()) flag = pick(0, 4) > 0;
+      out.subject.documents.padding = (folder / "flags.npy").string();
+      write_array(out.subject.documents.padding, flags, {.force = true});
+      out.line += " --padding " + out.subject.documents.padding;
+    }
     return out;
   }
 
@@ -67,12 +77,7 @@ class Draws {
     return {std::move(a), source("b.npy")};
   }
 
- private:
-  Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
-  const std::string& one_of(const std::vector<std::string>& texts) {
-    return texts[as_size(pick(0, std::ssize(texts) - 1))];
-  }
-
+  /// A step for a mask of n tokens.
   std::string step(Index n) {
     return one_of({"causal", fmt::format("window:keys={}", pick(1, n)), "not",
                    fmt::format("open:q={},k={}", pick(0, n - 1), pick(0, n - 1)),
@@ -80,6 +85,12 @@ class Draws {
                    fmt::format("prefix:n={}", pick(1, n)), fmt::format("chunk:size={}", pick(1, n)),
                    fmt::format("pad:lens={}", pick(1, n)), fmt::format("doc:lens={}", n),
                    fmt::format("slice:q=0:{}", pick(1, n))});
+  }
+
+ private:
+  Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
+  const std::string& one_of(const std::vector<std::string>& texts) {
+    return texts[as_size(pick(0, std::ssize(texts) - 1))];
   }
 
   Tensor ids(Index batch, Index n) {
@@ -135,9 +146,24 @@ std::string joined_lines(const std::vector<tui::ReportLine>& lines) {
   return out;
 }
 
-TEST_CASE("check: the inspector says what the command says", "[verdicts]") {
+/// The texts of a key in JSON of the command, in their order.
+std::vector<std::string> texts_of(const std::string& json, const std::string& key) {
+  std::vector<std::string> out;
+  const std::string before = "\"" + key + "\": \"";
+  for (std::size_t at = json.find(before); at != std::string::npos; at = json.find(before, at)) {
+    at += before.size();
+    std::string& text = out.emplace_back();
+    for (; json[at] != '"'; ++at) {
+      if (json[at] == '\\') ++at;
+      text += json[at];
+    }
+  }
+  return out;
+}
+
+TEST_CASE("check: the library, the command and the inspector say the same", "[verdicts]") {
   const test::Sandbox box;
-  for (unsigned seed = 0; seed < test::rounds(120U); ++seed) {
+  for (unsigned seed = 0; seed < test::rounds(500U); ++seed) {
     const Question question = Draws(seed).question(box.work());
     INFO("maskctl check " << question.line);
     const test::Outcome said = box.run("maskctl check " + question.line);
@@ -146,11 +172,18 @@ TEST_CASE("check: the inspector says what the command says", "[verdicts]") {
       const tui::ScenePtr scene = bench.first();
       REQUIRE(said.status != 2);
       CHECK(joined_lines(tui::report_row(tui::Report::kCheck).lines(*scene)) == said.out);
+      const Findings findings = check(scene->checked).findings;
+      std::vector<std::string> ids, messages;
+      for (const Finding& finding : findings) {
+        ids.emplace_back(finding.rule->id);
+        messages.push_back(finding.message);
+      }
+      const std::string json = box.run("maskctl check --json " + question.line).out;
+      CHECK(texts_of(json, "id") == ids);
+      CHECK(texts_of(json, "message") == messages);
       // Here a finding may share the line of another about the same cell.
       const std::string list = joined_lines(tui::report_row(tui::Report::kFindings).lines(*scene));
-      for (const Finding& finding : check(scene->checked).findings) {
-        CHECK(test::contains(list, finding.message));
-      }
+      for (const std::string& message : messages) CHECK(test::contains(list, message));
     } catch (const Error& error) {
       INFO(error.what());
       CHECK(said.status == 2);
@@ -160,7 +193,7 @@ TEST_CASE("check: the inspector says what the command says", "[verdicts]") {
 
 TEST_CASE("diff: the inspector says what the command says", "[verdicts]") {
   const test::Sandbox box;
-  for (unsigned seed = 0; seed < test::rounds(60U); ++seed) {
+  for (unsigned seed = 0; seed < test::rounds(500U); ++seed) {
     const auto [a, b] = Draws(seed).two(box.work());
     INFO("maskctl diff " << a << " " << b);
     const test::Outcome said = box.run("maskctl diff '" + a + "' '" + b + "'");
@@ -173,6 +206,52 @@ TEST_CASE("diff: the inspector says what the command says", "[verdicts]") {
     CHECK((said.status == 0 ? cause == "A and B are equal\n"
                             : test::contains(said.out, "cause   " + cause)));
   }
+}
+
+/// Writes run.npz: q, k, v and out of a causal kernel with a window of 8 keys over 32 tokens.
+constexpr std::string_view kMakeRun = R"(cat >run.py <<'END'
+import numpy as np
+rng = np.random.default_rng(1)
+q, k, v = (rng.standard_normal((1, 32, 2, 16)).astype(np.float32) for _ in range(3))
+i = np.arange(32)
+s = np.einsum('bqhd,bkhd->bhqk', q, k) / 4
+s = np.where((i[None] <= i[:, None]) & (i[:, None] - i[None] < 8), s, -np.inf)
+p = np.exp(s - s.max(-1, keepdims=True))
+out = np.einsum('bhqk,bkhd->bqhd', p / p.sum(-1, keepdims=True), v).astype(np.float32)
+np.savez('run.npz', q=q, k=k, v=v, out=out)
+END
+python3 run.py
+)";
+
+TEST_CASE("verify: golden files say of a kernel what the command says", "[verdicts]") {
+  const test::Sandbox box;
+  REQUIRE(box.run(std::string(kMakeRun)).status == 0);
+  std::vector<std::string> steps;
+  std::string manifest;
+  for (unsigned seed = 0; seed < test::rounds(40U); ++seed) {
+    steps.push_back(seed == 0 ? "window:keys=8" : Draws(seed).step(32));
+    if (steps.back().starts_with("slice")) steps.back() = "window:keys=9";
+    manifest += fmt::format(
+        "[[golden]]\nname = \"k{}\"\nsource = \"gen:causal:n=32\"\ntransforms = [\"{}\"]\n"
+        "kernel = {{ q = \"run.npz:q\", k = \"run.npz:k\", v = \"run.npz:v\", out = "
+        "\"run.npz:out\" }}\nexpect = {{ verdict = \"obeys\" }}\n",
+        seed, steps.back());
+  }
+  test::spit(box.work() / "m.toml", manifest);
+  const std::string golden = box.run("maskctl golden check m.toml").out;
+  Index obeyed = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    INFO(steps[i]);
+    const test::Outcome said =
+        box.run("maskctl verify gen:causal:n=32 -t '" + steps[i] + "' run.npz");
+    obeyed += said.status == 0;
+    CHECK(test::contains(golden, fmt::format("ok      k{}\n", i)) == (said.status == 0));
+    const std::string before = "verdict           ";
+    const std::size_t at = said.out.find(before) + before.size();
+    const std::string verdict = said.out.substr(at, said.out.find('\n', at) - at);
+    if (said.status != 0) CHECK(test::contains(golden, verdict));
+  }
+  CHECK(obeyed > 0);
 }
 
 }  // namespace

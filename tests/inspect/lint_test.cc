@@ -81,7 +81,17 @@ TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") 
 TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
   CHECK(lint_positions(i32({0, 1, 2, 0, 1, 0, -1, -1})).empty());
   CHECK(ids(lint_positions(i32({0, 1, 1, 2}))) == Ids{"positions-jump"});
-  CHECK(ids(lint_positions(i32({5, 6, 7}))) == Ids{"positions-start"});
+  CHECK(ids(lint_positions(i32({5, 6, 7}))) == Ids{"positions-offset"});
+  CHECK(ids(lint_positions(i32({0, 1, 2, -1, 3, 4}))) == Ids{"positions-start"});
+  // transformers fills the positions of padding with 1, on either side.
+  for (const auto& row : std::vector<std::vector<std::int32_t>>{
+           {0, 1, 2, 1, 1}, {0, 1, 2, 1}, {0, 1, 1, 1}, {1, 1, 0, 1, 2}, {1, 0, 1, 2}, {1, 1, 1}}) {
+    CHECK(lint_positions(i32(row)).empty());
+  }
+  // Tokens of an image may share a position; a document of 2 tokens ends a row.
+  CHECK(ids(lint_positions(i32({0, 1, 2, 2, 2}))) == Ids{"positions-jump"});
+  CHECK(lint_positions(i32({0, 1, 2, 0, 1})).empty());
+  CHECK(lint_positions(i32({0, 1, 5, 7}), i32({1, 1, 0, 0})).empty());
   const Finding late = only(lint_positions(i32({0, 1, 2, 3, 1, 2})));
   CHECK(late.rule->id == "positions-start");
   CHECK(late.where.entry == 4);
@@ -513,7 +523,8 @@ TEST_CASE("docs/lint.md lists every finding as the table has it", "[lint]") {
     CHECK(seen.insert(rule.id).second);
     const std::string row = "| `" + std::string(rule.id) + "` | " +
                             std::string(name(rule.severity)) + " | " + std::string(rule.summary) +
-                            " | " + std::string(rule.claim) + " | " + std::string(rule.why) + " | " + std::string(rule.fix);
+                            " | " + std::string(rule.claim) + " | " + std::string(rule.why) +
+                            " | " + std::string(rule.fix);
     const std::size_t at = page.str().find(row);
     REQUIRE(at != std::string::npos);
     // Behind the fix, the page names the rule's remedy (an option of the command), if there is one.

@@ -243,6 +243,17 @@ TEST_CASE("positions: a document starts wherever the count does not go on") {
   CHECK(documents({0, 1, 7, 8}) == Ids{0, 0, 1, 1});
   CHECK(documents({-1, 0, 1, -1, -1, 0}) == Ids{-1, 0, 0, -1, -1, 1});
   CHECK(documents({}).empty());
+  // Equal positions above 0 at an end are padding, as transformers fills in 1.
+  CHECK(documents({0, 1, 2, 1, 1}) == Ids{0, 0, 0, -1, -1});
+  CHECK(documents({0, 1, 2, 1}) == Ids{0, 0, 0, -1});
+  CHECK(documents({1, 1, 0, 1, 2}) == Ids{-1, -1, 0, 0, 0});
+  CHECK(documents({1, 0, 1}) == Ids{-1, 0, 0});
+  CHECK(documents({0, 1, 1, 1}) == Ids{0, 0, -1, -1});
+  CHECK(documents({1, 1, 1}) == Ids{-1, -1, -1});
+  CHECK(documents({5, 5, 6, 7}) == Ids{0, 1, 1, 1});
+  CHECK(documents({0, 1, 2, 2, 2}) == Ids{0, 0, 0, 1, 2});
+  CHECK(documents({1}) == Ids{0});
+  CHECK(documents({0, 1}) == Ids{0, 0});
   const Tensor two = documents_from_positions(ints({2, 3}, {0, 1, 0, 1, 2, 3}, DType::kInt16));
   CHECK(two.shape() == Shape{2, 3});
   CHECK(std::ranges::equal(two.as<std::int32_t>(), Ids{0, 0, 1, 0, 0, 0}));

@@ -86,7 +86,7 @@ std::optional<LeaksOfBoth> leaks_of(const Both& masks, const DiffOptions& option
   if (!masks.documents) return std::nullopt;
   LeaksOfBoth out{leaks(masks.a, *masks.documents), leaks(masks.b, *masks.documents)};
   const bool leak = out.a.cross > 0 || out.b.cross > 0;
-  return leak || options.documents.form ? std::optional(std::move(out)) : std::nullopt;
+  return leak || options.documents.given() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::array<Index, 4> common_shape(const Both& masks) {

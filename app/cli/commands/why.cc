@@ -157,7 +157,7 @@ Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
   out.why = why({mask.batch() == 1 ? 0 : cell.batch, cell.head, cell.query, cell.key});
   out.why.cell.batch = cell.batch;
   if (documents) out.documents = documents_at(*documents, cell);
-  out.own = documents && !options.documents.form;
+  out.own = documents && !options.documents.given();
   out.generated = loader.generates(options.name);
   return out;
 }

@@ -126,9 +126,13 @@ void declare_documents(OptionList& list, DocumentOptions& documents) {
                                            "--segments, --positions and --cu-seqlens is enough",
                                            row.option));
                  }
-                 documents = {row.form, text};
+                 documents.form = row.form;
+                 documents.source = text;
                });
   }
+  list.text("--padding", "SOURCE",
+            "flags of the tokens, as attention_mask: 0 is padding, which is in no document",
+            documents.padding);
 }
 
 void declare_tokens(OptionList& list, std::string& files) {

@@ -132,7 +132,7 @@ Why Scene::why(const Cell& cell) const {
 bool operator==(const SceneAsked& a, const SceneAsked& b) {
   const auto parts = [](const SceneAsked& asked) {
     const DocumentOptions documents = asked.documents.value_or(DocumentOptions());
-    return std::tuple(asked.pipeline, documents.form, documents.source);
+    return std::tuple(asked.pipeline, documents.form, documents.source, documents.padding);
   };
   return parts(a) == parts(b);
 }

@@ -49,10 +49,15 @@ class PlainCells {
   Index open_cells(Index b, Index h) const {
     return open_cells(b, h, [](Index, Index) { return true; });
   }
-  Index seen(Index b, Index h, Index q) const {
+  Index open_in(Index b, Index h, Range rows, Range keys) const {
     Index out = 0;
-    for (Index k = 0; k < keys_; ++k) out += open(b, h, q, k);
+    for (Index q = rows.begin; q < std::min(rows.end, queries_); ++q)
+      for (Index k = keys.begin; k < std::min(keys.end, keys_); ++k) out += open(b, h, q, k);
     return out;
+  }
+  Index seen(Index b, Index h, Index q) const { return open_in(b, h, {q, q + 1}, {0, keys_}); }
+  bool is_seen(Index b, Index h, Index k) const {
+    return open_in(b, h, {0, queries_}, {k, k + 1}) > 0;
   }
   bool is_full(Index b, Index h, Index q) const {
     for (Index k = 0; k < keys_; ++k)

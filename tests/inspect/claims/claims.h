@@ -63,9 +63,16 @@ inline bool holds(const Claimed& claim) {
         }
         return pad != 0 && i > 0;
       });
+    case FindingId::kPositionsOffset:
+      return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
+        for (Index j = 0; j < i; ++j) {  // before it are negative positions, or equal ones
+          if (at(row, j) >= 0 && at(row, j) != at(row, 0)) return false;
+        }
+        return at(row, i) > 0;
+      });
     case FindingId::kPositionsStart:
       return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
-        return at(row, i) > 0 && (i == 0 || at(row, i - 1) < 0 || at(row, i) < at(row, i - 1));
+        return i > 0 && at(row, i) > 0 && (at(row, i - 1) < 0 || at(row, i) < at(row, i - 1));
       });
     case FindingId::kPositionsJump:
       return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
@@ -189,6 +196,7 @@ inline bool holds(const Claimed& claim) {
       return cells.planes([&](Index b, Index h) { return cells.open_cells(b, h) == 0; }) ==
              finding.count;
     case FindingId::kEmptyRows:
+      return empty_rows_are_true(claim);
     case FindingId::kPaddingRowsEmpty:
       return cells.seen(claim.b(), claim.h(), claim.q()) == 0 &&
              finding.count <=

@@ -133,22 +133,36 @@ inline bool differs_from_equals(const Claimed& claim) {
 
 /// The row and all before it see no key, and no query sees their tokens.
 inline bool is_left_padding(const PlainCells& cells, Index b, Index h, Index q) {
-  return cells.shift() == 0 && cells.open_cells(b, h) > 0 &&
-         cells.open_cells(b, h, [q](Index row, Index key) { return row <= q || key <= q; }) == 0;
+  return cells.shift() == 0 && cells.open_in(b, h, {0, q + 1}, {0, cells.keys()}) == 0 &&
+         cells.open_in(b, h, {0, cells.queries()}, {0, q + 1}) == 0 && cells.open_cells(b, h) > 0;
+}
+
+/// That many rows see no key; the message may say that no query sees the tokens of all or of some.
+inline bool empty_rows_are_true(const Claimed& claim) {
+  const PlainCells& cells = claim.cells;
+  const auto is_empty = [&](Index b, Index h, Index q) { return cells.seen(b, h, q) == 0; };
+  const auto is_unseen = [&](Index b, Index h, Index q) {
+    return is_empty(b, h, q) && !cells.is_seen(b, h, q);
+  };
+  const std::string& text = claim.finding.message;
+  const std::string some = ", and no query sees the tokens of ";
+  const bool tells = text.find(", and no query sees") != std::string::npos;
+  const Index unseen = !tells                                 ? 0
+                       : text.find(some) != std::string::npos ? claim.number_after(some)
+                                                              : claim.finding.count;
+  return is_empty(claim.b(), claim.h(), claim.q()) && claim.finding.count <= cells.rows(is_empty) &&
+         unseen <= cells.rows(is_unseen);
 }
 
 /// The row has keys, and none in the first 128 keys in which any of its 128 queries has one.
 inline bool comes_late(const PlainCells& cells, Index b, Index h, Index q) {
   constexpr Index kBlock = 128;
-  const auto in_block = [&](Index block, Index first, Index last) {
-    return cells.open_cells(b, h, [&](Index row, Index key) {
-      return first <= row && row < last && key / kBlock == block;
-    });
-  };
-  const Index rows = q / kBlock * kBlock;
-  Index block = 0;
-  while (block * kBlock < cells.keys() && in_block(block, rows, rows + kBlock) == 0) ++block;
-  return cells.seen(b, h, q) > 0 && in_block(block, q, q + 1) == 0;
+  const Range rows{q / kBlock * kBlock, (q / kBlock + 1) * kBlock};
+  Range keys{0, kBlock};
+  while (keys.begin < cells.keys() && cells.open_in(b, h, rows, keys) == 0) {
+    keys = {keys.end, keys.end + kBlock};
+  }
+  return cells.seen(b, h, q) > 0 && cells.open_in(b, h, {q, q + 1}, keys) == 0;
 }
 
 /// How many rows of documents see keys, all of which are padding?

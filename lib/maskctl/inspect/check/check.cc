@@ -10,6 +10,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -129,9 +130,9 @@ class Check {
         documents && (documents->q.extent(0) == 1 || documents->q.extent(0) == mask.batch());
     const Mask real =
         fit ? zip(Op::kAnd, declared, real_queries(*documents, mask.keys())) : declared;
-    put(lint_mask(mask, &real, !given_.reading.min_closed));
+    put(lint_mask(mask, &real, !given_.reading.min_closed, fit));
     if (out_.leaks) put(lint_documents(mask, *documents, *out_.leaks));
-    put(lint_single_cells(mask, found));
+    put(lint_single_cells(mask, fit ? &real : nullptr, found));
     tell_once(steps.reopened, found);
     add(std::move(found));
     if (!documents) skip(NotLookedAt::kDocuments);
@@ -163,13 +164,13 @@ class Check {
   }
 
   /// The exceptions in a mask that a few steps nearly make; none if a finding of `so_far` says why
-  /// they do not.
-  Findings lint_single_cells(const Mask& mask, const Findings& so_far) {
+  /// they do not. `tokens`: open in rows that are declared to be no padding.
+  Findings lint_single_cells(const Mask& mask, const Mask* tokens, const Findings& so_far) {
     if (mask.count() == 0 || has(so_far, Beside::kSaysPattern)) return {};
     const bool known = given_.whole && !reads_mask(*given_.whole);
     Pattern pattern;
     try {
-      pattern = pattern_of(mask);
+      pattern = pattern_of(mask, tokens);
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
       if (!known) skip(NotLookedAt::kCells);
@@ -195,11 +196,12 @@ class Check {
   }
 
   void check_array(const DocumentSource& array, std::optional<Index> tokens) {
+    if (array.real && array.q.elements() == 0) return;  // flags of padding alone
     switch (array.form) {
       case DocumentForm::kCuSeqlens:
         return add(lint_cu_seqlens(array.q, tokens));
       case DocumentForm::kPositions:
-        return add(lint_positions(array.q));
+        return add(lint_positions(array.q, array.real));
       case DocumentForm::kSegments:
         add(lint_segments(array.q, array.pad_id));
         if (array.kv && !std::ranges::equal(array.kv->bytes(), array.q.bytes())) {

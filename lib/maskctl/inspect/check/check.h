@@ -1,5 +1,5 @@
 // What is wrong with a mask: one answer from its cells, its steps, and what is known beside them.
-// `maskctl check`, the inspector, golden files and Python ask it, and only print what it says.
+// `maskctl check`, the inspector and Python ask it, and only print what it says.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,17 @@
 
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
-#include "maskctl/inspect/check/lint.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
+
+/// What was noticed while the elements of a mask were read.
+struct ReadFacts {
+  Index odd_bools = 0;      // number of bool bytes that are neither 0 nor 1
+  bool inf_closed = false;  // whether a bias closes cells with -inf
+  bool min_closed = false;  // whether a bias closes cells with the lowest finite number
+};
 
 /// A mask and all that is known of it; what is not known is left out.
 struct CheckedMask {

@@ -30,6 +30,7 @@ enum class FindingId : std::uint8_t {
   // about segment ids and position ids:
   kSegmentsReturn,
   kSegmentsZeroTail,
+  kPositionsOffset,
   kPositionsStart,
   kPositionsJump,
   kPositionsSegments,

@@ -57,12 +57,42 @@ Tensor ids_of_cu_seqlens(const Tensor& array, Index tokens) {
 }
 
 Tensor ids_of(const DocumentSource& source, const Tensor& array, Index tokens) {
+  if (source.real && array.elements() == 0) return Tensor(DType::kInt32, {1, tokens});
   Tensor ids = source.form == DocumentForm::kSegments    ? ids_of_segments(array)
                : source.form == DocumentForm::kPositions ? documents_from_positions(array)
                                                          : ids_of_cu_seqlens(array, tokens);
   if (ids.extent(1) == tokens) return ids;
   throw Error(Errc::kShape, fmt::format("{} of {} tokens do not fit a mask of {}",
                                         name(source.form), ids.extent(1), tokens));
+}
+
+/// The ids with those of padding, where the flags are 0, set to pad_id.
+Tensor without_padding(const Tensor& ids, const Tensor& real, std::int32_t pad_id) {
+  const Tensor flags = token_flags(real);
+  const Index tokens = ids.extent(1);
+  if ((flags.rank() != 1 && flags.rank() != 2) || flags.extent(flags.rank() - 1) < tokens) {
+    throw Error(Errc::kShape, fmt::format("flags of padding {} do not fit {} tokens",
+                                          shape_text(flags.shape()), tokens));
+  }
+  const Index length = flags.extent(flags.rank() - 1);
+  const Index rows = flags.rank() == 1 ? 1 : flags.extent(0), batch = std::max(rows, ids.extent(0));
+  if ((rows != batch && rows != 1) || (ids.extent(0) != batch && ids.extent(0) != 1)) {
+    throw Error(Errc::kShape, fmt::format("flags of padding of {} batches do not fit ids of {}",
+                                          rows, ids.extent(0)));
+  }
+  const Tensor is_token = astype(flags, DType::kBool);
+  const auto real_tokens = is_token.as<std::uint8_t>();
+  Tensor out(DType::kInt32, {batch, tokens});
+  const auto all = out.as<std::int32_t>();
+  for (Index b = 0; b < batch; ++b) {
+    const auto row = ids_of_batch(ids, b);
+    const Index first = (rows == 1 ? 0 : b) * length + length - tokens;
+    for (Index i = 0; i < tokens; ++i) {
+      all[as_size(b * tokens + i)] =
+          real_tokens[as_size(first + i)] != 0 ? row[as_size(i)] : pad_id;
+    }
+  }
+  return out;
 }
 
 /// The number of runs of equal ids.
@@ -272,6 +302,10 @@ Documents documents_of(const DocumentSource& source, Index queries, Index keys) 
   out.q = ids_of(source, source.q, queries);
   out.kv = ids_of(source, source.kv ? *source.kv : source.q, keys);
   out.pad_id = source.form == DocumentForm::kSegments ? source.pad_id : -1;
+  if (source.real) {
+    out.q = without_padding(out.q, *source.real, out.pad_id);
+    out.kv = without_padding(out.kv, *source.real, out.pad_id);
+  }
   return out;
 }
 

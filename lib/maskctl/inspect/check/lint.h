@@ -1,4 +1,5 @@
-// Finds mistakes in arrays, steps and masks without knowing what was intended.
+// Finds mistakes in arrays, steps and masks without knowing what was intended: the parts of
+// check(); private to inspect.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/inspect/recognise/recognise.h"
@@ -15,39 +17,37 @@
 
 namespace maskctl {
 
-/// What was noticed while the elements of a mask were read.
-struct ReadFacts {
-  Index odd_bools = 0;      // number of bool bytes that are neither 0 nor 1
-  bool inf_closed = false;  // whether a bias closes cells with -inf
-  bool min_closed = false;  // whether a bias closes cells with the lowest finite number
-};
 Findings lint_reading(const ReadFacts& facts);
 
 /// Checks cu_seqlens. `tokens`: the expected last entry, if known. Mistakes become findings;
 /// nothing throws.
 Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens);
-/// Checks segment ids, or position ids, of shape [S] or [B,S].
+/// Checks segment ids, or position ids, of shape [S] or [B,S]. `real`: the flags of
+/// DocumentSource::real, if they are known.
 Findings lint_segments(const Tensor& array, std::int32_t pad_id);
-Findings lint_positions(const Tensor& array);
+Findings lint_positions(const Tensor& array, const std::optional<Tensor>& real = std::nullopt);
 /// Checks that position ids and segment ids cut the tokens at the same places, apart from padding.
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id);
 
 /// Checks the mask alone: polarity, direction, alignment, the future, planes against each other,
 /// rows without keys. `real_queries`, if given, broadcasts over batches and heads. Rows that are
-/// empty in it are declared to be padding, which may be without keys. `gives_nan`: closed cells
-/// have a weight of exactly 0, so that a plain softmax gives NaN in rows without keys; false for a
-/// bias that closes cells with a finite number.
-Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = true);
+/// empty in it are declared to be padding, which may be without keys; with `all_declared`, its
+/// other rows are declared to be tokens. `gives_nan`: closed cells have a weight of exactly 0, so
+/// that a plain softmax gives NaN in rows without keys; false for a bias that closes cells with a
+/// finite number.
+Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = true,
+                   bool all_declared = false);
 /// What recognise() says about a mask in which padding rows that see every key (opened_rows.h) are
 /// closed first. Rows, columns and rectangles at the end of the recognised chain become single
-/// cells (regions_as_cells()). pattern_of() throws as recognise() does.
+/// cells (regions_as_cells()). `tokens`, if given, is open in rows that are no padding.
+/// pattern_of() throws as recognise() does.
 struct Pattern {
   Mask mask;  // the mask with those rows closed
   Recognised found;
   bool explained = false;  // recognise() found a chain without arrays that makes exactly `mask`
 };
-Pattern pattern_of(const Mask& mask);
+Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
 /// Reports the single cells that deviate from a few steps which make nearly the whole mask. Reports
 /// none if these cells follow a rule of their own. Absent if no few steps make nearly the whole
 /// mask, because single cells cannot be judged then. `words` and `text` name the steps, for example

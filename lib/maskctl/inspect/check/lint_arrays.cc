@@ -124,16 +124,29 @@ void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t
   });
 }
 
-/// Checks a position against the one before it; if `before` is negative, there is none.
-void check_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
-                    Tally& start, Tally& jump) {
-  if (at <= 0 || (before >= 0 && at == before + 1)) return;
-  if (before < 0 || at < before) {
-    start.add(batch, entry, [&] { return fmt::format("a document starts at position {}", at); });
-  } else {
-    jump.add(batch, entry, [&] { return fmt::format("position {} follows {}", at, before); });
-  }
+/// Which tokens of position ids are padding, [B,S]: -1.
+Tensor documents_in_positions(const Tensor& positions, const std::optional<Tensor>& real) {
+  const Index tokens = positions.extent(positions.rank() - 1);
+  return documents_of({DocumentForm::kPositions, positions, {}, -1, {}, real}, tokens, tokens).q;
 }
+
+/// What is wrong with the positions of the tokens of a row, one after another.
+struct PositionTallies {
+  Tally offset, start, jump;
+
+  /// Checks a position against the one before it, which is -1 where there is no token before.
+  void check(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
+             bool first_token) {
+    if (at == 0 || at == before + 1) return;
+    if (first_token) {
+      offset.add(batch, entry, [&] { return fmt::format("the first position is {}", at); });
+    } else if (before < 0 || at < before) {
+      start.add(batch, entry, [&] { return fmt::format("a document starts at position {}", at); });
+    } else {
+      jump.add(batch, entry, [&] { return fmt::format("position {} follows {}", at, before); });
+    }
+  }
+};
 
 }  // namespace
 
@@ -188,20 +201,26 @@ Findings lint_segments(const Tensor& array, std::int32_t pad_id) {
   return out;
 }
 
-Findings lint_positions(const Tensor& array) {
+Findings lint_positions(const Tensor& array, const std::optional<Tensor>& real) {
   const IdRows positions = rows_of(array, "position ids");
-  Tally start, jump;
-  for (Index b = 0; b < positions.batch; ++b) {
+  const Tensor documents = documents_in_positions(array, real);
+  PositionTallies tallies;
+  for (Index b = 0; b < documents.extent(0); ++b) {
     std::int64_t before = -1;
-    const auto row = positions.row(b);
+    bool first_token = true;
+    const auto row = positions.row(positions.batch == 1 ? 0 : b);
+    const auto document = ids_of_batch(documents, b);
     for (std::size_t i = 0; i < row.size(); ++i) {
-      check_position(before, row[i], b, i, start, jump);
-      before = row[i];
+      const bool is_token = document[i] >= 0;
+      if (is_token) tallies.check(before, row[i], b, i, first_token);
+      first_token = first_token && !is_token;
+      before = is_token ? row[i] : -1;
     }
   }
   Findings out;
-  start.report(FindingId::kPositionsStart, out);
-  jump.report(FindingId::kPositionsJump, out);
+  tallies.offset.report(FindingId::kPositionsOffset, out);
+  tallies.start.report(FindingId::kPositionsStart, out);
+  tallies.jump.report(FindingId::kPositionsJump, out);
   return out;
 }
 
@@ -219,10 +238,12 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
     return out;
   }
   Tally tally;
+  const Tensor documents = documents_in_positions(positions, std::nullopt);
   for (Index b = 0; b < ids.batch; ++b) {
     const auto position = given.row(b), id = ids.row(b);
+    const auto document = ids_of_batch(documents, b);
     for (std::size_t i = 1; i < id.size(); ++i) {
-      if (id[i] == pad_id || id[i - 1] == pad_id || position[i] < 0 || position[i - 1] < 0)
+      if (id[i] == pad_id || id[i - 1] == pad_id || document[i] < 0 || document[i - 1] < 0)
         continue;
       const bool new_segment = id[i] != id[i - 1];
       const bool new_position = position[i] != position[i - 1] + 1;

@@ -24,7 +24,7 @@ void report_planes(FindingId id, const LintedMask& linted,
       {&lint_rule(id), say(fmt::format("in {} of {} planes", planes, all)), first, planes});
 }
 
-Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) {
+Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, bool all_declared) {
   const Mask mask = given.map(readable);
   if (mask.cells() == 0) return {};
   const Index open = mask.count();
@@ -35,7 +35,7 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   if (open == 0) return whole(FindingId::kMaskEmpty, "no cell is open");
   if (open == mask.cells()) return whole(FindingId::kMaskFull, "every cell is open");
   const std::vector<PlaneUse> uses = first_uses(mask);
-  const std::vector<OpenedRows> opened = opened_rows(mask);
+  const std::vector<OpenedRows> opened = opened_rows(mask, all_declared ? real_queries : nullptr);
   const LintedMask closed{without_opened_padding(mask, opened), uses};
   Findings out;
   lint_polarity(closed, out);
@@ -43,7 +43,7 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   lint_alignment(closed, out);
   const LintedMask as_given{mask, uses};
   lint_planes(as_given, closed, out);
-  lint_rows(as_given, opened, real_queries, gives_nan, out);
+  lint_rows(as_given, opened, {real_queries, all_declared, gives_nan}, out);
   return out;
 }
 

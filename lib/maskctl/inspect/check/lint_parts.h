@@ -21,10 +21,15 @@ struct LintedMask {
 
 /// Finds inverted and transposed masks.
 void lint_polarity(const LintedMask& linted, Findings& out);
+/// What is known of rows that see no key (lint_mask()).
+struct RowFacts {
+  const Mask* real_queries = nullptr;
+  bool all_declared = false, gives_nan = true;
+};
 /// Finds queries that see nothing, queries that see everything, and queries that see keys but none
 /// in the first block that a kernel visits. `opened`: opened_rows() of this mask.
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
-               const Mask* real_queries, bool gives_nan, Findings& out);
+               const RowFacts& facts, Findings& out);
 /// Finds queries that are at a wrong position among the keys, and exchanged axes.
 void lint_alignment(const LintedMask& linted, Findings& out);
 /// Finds open keys after a query's own key.

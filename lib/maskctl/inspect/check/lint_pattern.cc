@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <set>
 
@@ -63,11 +64,11 @@ Index stride_of(const Chain& chain, Index batch) {
 
 bool are_documents(const Chain& chain);
 
-/// True for steps that make documents from lengths, also inside a scope of batch entries with
-/// lengths of their own.
+/// True for steps that make documents from lengths, also inside a scope of batch entries or heads
+/// with lengths of their own.
 bool is_documents(const Step& step) {
   const Chain* inner = chain_of(step);
-  if (const auto scope = step.row().scope) return !scope(step).of_heads && are_documents(*inner);
+  if (step.row().scope) return are_documents(*inner);
   const auto documents = documents_in(step);
   return documents && !documents->q_ids && !inner;
 }
@@ -171,13 +172,29 @@ class Unexplained {
   }
 
   /// True when the cells look like mistakes: at least a third are exceptions with no other cell
-  /// near them or mirrored across the diagonal, or all form one rectangle that joins documents or
-  /// lies alone. Cells with neighbours are lines or blocks: a stride, selected keys.
+  /// near them or mirrored across the diagonal, or all form one rectangle that lies alone. Cells
+  /// with neighbours are lines or blocks: a stride, selected keys.
   bool are_strays() const {
     const auto strays = std::ranges::count_if(
         residue_.first, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });
-    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) || joins_documents() ||
-           is_island();
+    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) || is_island();
+  }
+
+  /// Whether the cells that are open in some plane, and not by the steps, are a rectangle that
+  /// joins documents. Not if it covers the rows of whole documents and begins at key 0 or ends at
+  /// the last query: documents may share such a part.
+  bool joins_documents() const {
+    return are_documents(pattern_.found.chain) && any_plane([this](Index b, Index h) {
+             const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
+             const auto [q, k] = recognition::hull_of(*opened);
+             if (q.empty() || opened->count() != q.size() * k.size()) return false;
+             const auto continues = [&](Index query) {  // is it in the document of query - 1?
+               return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
+                      steps_.plane(b, h)->count({query, query + 1}, {query - 1, query}) == 1;
+             };
+             return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) ||
+                    continues(q.end);
+           });
   }
 
   /// The rectangle that the cells make in their plane, if they do.
@@ -251,34 +268,36 @@ class Unexplained {
     return others == 0;
   }
 
-  /// Whether the cells are an open rectangle that joins documents. False if it covers the rows of
-  /// whole documents and begins at key 0 or ends at the last query: documents may share such a
-  /// part.
-  bool joins_documents() const {
-    if (!rectangle_ || !are_documents(pattern_.found.chain)) return false;
-    const auto& [q, k] = *rectangle_;
-    if (plane_of(mask_).classify(q, k) != Fill::kFull) return false;
-    const auto continues = [&](Index query) {  // whether it is in the document of query - 1
-      return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
-             plane_of(steps_).count({query, query + 1}, {query - 1, query}) == 1;
-    };
-    return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) || continues(q.end);
-  }
-
-  /// Whether the cells are a rectangle, not at an edge of the mask, that is closed while all cells
-  /// around it are open, or that has open cells and none around it. The steps must keep diagonals
-  /// or make documents.
+  /// Whether the cells are a rectangle, not at an edge of the mask, that has open cells and none
+  /// around it, or that is closed while all cells around it are open which the steps open, some of
+  /// them above and below. The steps must keep diagonals or make documents.
   bool is_island() const {
     if (!rectangle_ || !are_plain(pattern_.found.chain)) return false;
     const auto& [q, k] = *rectangle_;
     if (q.begin == 0 || k.begin == 0 || q.end == mask_.queries() || k.end == mask_.keys()) {
       return false;
     }
-    const Index inside = plane_of(mask_).count(q, k);
+    const Plane &mask = plane_of(mask_), &steps = plane_of(steps_);
     const Range rows{q.begin - 1, q.end + 1}, columns{k.begin - 1, k.end + 1};
-    const Index around = plane_of(mask_).count(rows, columns) - inside;
-    const Index edge = rows.size() * columns.size() - residue_.cells;
-    return inside == 0 ? around == edge : around == 0;
+    const Index around = mask.count(rows, columns) - mask.count(q, k);
+    if (mask.count(q, k) > 0) return around == 0;
+    return around == steps.count(rows, columns) - steps.count(q, k) &&
+           steps.count({q.begin - 1, q.begin}, k) > 0 && steps.count({q.end, q.end + 1}, k) > 0;
+  }
+
+  /// Whether holds(batch, head) for some plane with cells that the steps do not explain; equal
+  /// planes are asked once.
+  template <typename Holds>
+  bool any_plane(const Holds& holds) const {
+    std::set<std::uint32_t> seen;
+    for (Index b = 0; b < cells_.batch(); ++b) {
+      for (Index h = 0; h < cells_.heads(); ++h) {
+        if (!seen.insert(cells_.index_of(b, h)).second || cells_.plane(b, h)->count() == 0)
+          continue;
+        if (holds(b, h)) return true;
+      }
+    }
+    return false;
   }
 
   const Pattern& pattern_;
@@ -299,8 +318,8 @@ Findings inverse_of(const Recognised& found, const std::string& text, const Mask
 
 }  // namespace
 
-Pattern pattern_of(const Mask& given) {
-  const Mask mask = without_opened_padding(given, opened_rows(given));
+Pattern pattern_of(const Mask& given, const Mask* tokens) {
+  const Mask mask = without_opened_padding(given, opened_rows(given, tokens));
   const Recognised all = recognise(mask, {.guess = false});
   Pattern out{mask, regions_as_cells(all, mask),
               all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain)};
@@ -329,7 +348,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
   if (cells.follow_a_rule()) return Findings{};
-  if (!is_few(pattern) || !cells.are_strays()) return others;
+  if (!cells.joins_documents() && !(is_few(pattern) && cells.are_strays())) return others;
   const Cell& at = residue.first.front();
   const bool is_listed = residue.cells <= static_cast<Index>(kListed);
   const auto part = is_listed ? std::nullopt : cells.rectangle();

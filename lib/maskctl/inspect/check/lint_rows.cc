@@ -81,30 +81,32 @@ void each_part(const std::vector<Range>& ranges, const std::vector<Range>& other
 /// left padding, or neither.
 class EmptyRows {
  public:
-  EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety,
-            const Mask* real_queries, bool gives_nan)
-      : mask_(linted.mask), real_queries_(real_queries), gives_nan_(gives_nan) {
+  EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety, const RowFacts& facts)
+      : mask_(linted.mask), facts_(facts) {
     for (std::size_t i = 0; i < safety.size(); ++i) {
       const Plane& plane = *mask_.distinct()[i];
       ranges_.push_back(safety[i].empty == 0 ? std::vector<Range>{} : empty_rows(plane));
       unseen_.push_back(own_columns_empty(plane, ranges_.back()));
     }
-    if (!real_queries) return;
-    for (const PlanePtr& plane : real_queries->distinct()) declared_.push_back(empty_rows(*plane));
+    if (!facts.real_queries) return;
+    for (const PlanePtr& plane : facts.real_queries->distinct()) {
+      declared_.push_back(empty_rows(*plane));
+    }
   }
 
   void report(Findings& out) {
     for (Index b = 0; b < mask_.batch(); ++b) {
       for (Index h = 0; h < mask_.heads(); ++h) add(b, h);
     }
-    const auto tell = [&out](FindingId id, std::string_view what, const RowTally& rows) {
+    const auto tell = [&out](FindingId id, std::string_view of, const RowTally& rows,
+                             const std::string& more = "") {
       if (rows.count == 0) return;
       const char* verb = rows.count == 1 ? "sees" : "see";
       out.push_back({&lint_rule(id),
-                     fmt::format("{}{} {} no key", counted(rows.count, "row"), what, verb),
+                     fmt::format("{}{} {} no key{}", counted(rows.count, "row"), of, verb, more),
                      rows.first, rows.count});
     };
-    tell(FindingId::kEmptyRows, "", others_);
+    tell(FindingId::kEmptyRows, "", others_, unseen_text());
     tell(FindingId::kLeftPaddingNan, " of left padding", of_left_padding_);
     tell(FindingId::kPaddingRowsEmpty, " of padding", of_padding_);
   }
@@ -112,8 +114,8 @@ class EmptyRows {
  private:
   const std::vector<Range>& declared(Index b, Index h) const {
     static const std::vector<Range> kNone;
-    if (!real_queries_) return kNone;
-    const Mask& real = *real_queries_;
+    if (!facts_.real_queries) return kNone;
+    const Mask& real = *facts_.real_queries;
     return declared_[real.index_of(real.batch() == 1 ? 0 : b, real.heads() == 1 ? 0 : h)];
   }
 
@@ -124,25 +126,41 @@ class EmptyRows {
     if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       each_part({ranges[i]}, declared(b, h), [&](Range rows, bool is_declared) {
-        tally(is_declared, unseen_[plane][i], rows.begin == 0).add(b, h, rows.begin, rows.size());
+        RowTally& rows_like_these = tally(is_declared, unseen_[plane][i], rows.begin == 0);
+        rows_like_these.add(b, h, rows.begin, rows.size());
+        if (&rows_like_these == &others_ && unseen_[plane][i]) others_unseen_ += rows.size();
       });
     }
   }
 
-  /// Returns the tally for some empty rows (rows that see no key). They count as padding if they
-  /// are declared to be, or if no query sees their tokens and empty rows do not become NaN; as left
-  /// padding if no query sees their tokens and they come first.
+  /// Returns the tally for some empty rows (rows that see no key). What is declared goes first.
+  /// Else they count as padding if no query sees their tokens and empty rows do not become NaN; as
+  /// left padding if no query sees their tokens and they come first.
   RowTally& tally(bool is_declared, bool unseen, bool first) {
-    if (is_declared || (unseen && !gives_nan_)) return of_padding_;
-    return unseen && first ? of_left_padding_ : others_;
+    if (is_declared) return of_padding_;
+    if (facts_.all_declared || !unseen) return others_;
+    if (!facts_.gives_nan) return of_padding_;
+    return first ? of_left_padding_ : others_;
+  }
+
+  /// How many of the tokens of `others_` no query sees, where queries are tokens.
+  std::string unseen_text() const {
+    if (others_unseen_ == 0 || mask_.queries() != mask_.keys()) return "";
+    const std::string some =
+        others_unseen_ < others_.count ? fmt::format(" of {} of them", others_unseen_) : "";
+    return fmt::format(", and no query sees {} token{}{}",
+                       !some.empty()        ? "the"
+                       : others_.count == 1 ? "its"
+                                            : "their",
+                       others_.count == 1 ? "" : "s", some);
   }
 
   const Mask& mask_;
-  const Mask* real_queries_;
+  RowFacts facts_;
   std::vector<std::vector<Range>> ranges_, declared_;
   std::vector<std::vector<bool>> unseen_;
-  bool gives_nan_;
   RowTally others_, of_padding_, of_left_padding_;
+  Index others_unseen_ = 0;
 };
 
 /// Reports rows that see keys, but none in the first block computed for them, if these are most
@@ -167,13 +185,13 @@ void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& sa
 }  // namespace
 
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
-               const Mask* real_queries, bool gives_nan, Findings& out) {
+               const RowFacts& facts, Findings& out) {
   std::vector<RowSafety> safety;
   for (const PlanePtr& plane : linted.mask.distinct()) {
     safety.push_back(row_safety(*plane, kKernelBlock));
   }
   lint_opened_rows(linted.uses, opened, out);
-  EmptyRows(linted, safety, real_queries, gives_nan).report(out);
+  EmptyRows(linted, safety, facts).report(out);
   lint_first_block(linted, safety, out);
 }
 

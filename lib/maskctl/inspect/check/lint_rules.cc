@@ -59,9 +59,14 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "padding sees padding",
      "write the pad id",
      {Remedy::kSetPadIdToZero}},
+    {FindingId::kPositionsOffset, "positions-offset", kNote, "a row does not start at position 0",
+     "the first position of the row that is no padding is above 0",
+     "right for the tokens that one rank holds under context parallelism, and for queries after a "
+     "cache; in a whole row rotary embeddings see a shifted document",
+     "nothing, for a part of a row; else restart position ids at 0 in each document"},
     {FindingId::kPositionsStart, "positions-start", kWarning,
      "a document does not start at position 0",
-     "the position is above 0, and is the first of its row or document",
+     "the position is above 0, and below the one before it or after padding",
      "rotary embeddings see a shifted document, and tools that find documents by position 0 join "
      "it to the previous one",
      "restart position ids at 0 in each document"},
@@ -269,7 +274,8 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "leave the entry out",
      {Remedy::kReadZeroAsOpen}},
     {FindingId::kEmptyRows, "empty-rows", kWarning,
-     "queries see no key, and nothing declares them to be padding", "that many rows see no key",
+     "queries see no key, and nothing declares them to be padding",
+     "that many rows see no key, and no query sees their tokens where it says so",
      "softmax over nothing: -inf everywhere gives NaN in torch.softmax, jax.nn.softmax and "
      "torch.nn.MultiheadAttention with need_weights (pytorch#41508), 0 in torch SDPA, finfo.min "
      "gives the mean of V, flash-attention and Triton give 0; NaN spreads to all gradients",
@@ -279,13 +285,15 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "that many rows see no key, and are declared to be padding, or seen by none",
      "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
      "let padding see itself, or select the loss with where instead of a product"},
-    {FindingId::kLeftPaddingNan, "left-padding-nan", kWarning,
+    {FindingId::kLeftPaddingNan, "left-padding-nan", kNote,
      "left padding sees no key, and what is closed weighs 0",
      "that many rows at the first tokens see no key, and are seen by none",
-     "the first rows are NaN in torch's and JAX's softmax; their NaN keys and values reach every "
-     "row "
-     "of the next layer, because 0 times NaN is NaN",
-     "let padding see itself, or close with the least finite number"},
+     "torch.softmax, jax.nn.softmax and torch.nn.MultiheadAttention with need_weights make NaN of "
+     "such rows, whose NaN keys and values reach every row of the next layer, because 0 times NaN "
+     "is NaN; torch SDPA, flash-attention and Triton make 0, transformers' eager attention, which "
+     "adds the least finite number, the mean of V",
+     "nothing, where the library makes 0; else let padding see itself, or close with the least "
+     "finite number"},
     {FindingId::kFirstBlock, "first-block", kNote,
      "most rows have keys, but none in the first block that is computed for them",
      "that many rows have keys, and none in the first block of 128 keys in which any of their 128 "

@@ -81,13 +81,24 @@ OpenedRows opened_rows(const PlanePtr& plane) {
   if (out.padding.empty() && out.others.empty()) return out;
   const PlanePtr rest = without_rows(plane, ranges);
   if (!out.others.empty() && !is_causal(rest)) out.others.clear();
-  if (!out.padding.empty() && is_anti_causal(rest)) out.padding.clear();
+  // Rows are padding beside rows that see something.
+  if (!out.padding.empty() && (rest->count() == 0 || is_anti_causal(rest))) out.padding.clear();
   return out;
 }
 
-std::vector<OpenedRows> opened_rows(const Mask& mask) {
+std::vector<OpenedRows> opened_rows(const Mask& mask, const Mask* tokens) {
   std::vector<OpenedRows> out;
   for (const PlanePtr& plane : mask.distinct()) out.push_back(opened_rows(plane));
+  if (!tokens) return out;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      const Plane& declared =
+          *tokens->plane(tokens->batch() == 1 ? 0 : b, tokens->heads() == 1 ? 0 : h);
+      std::erase_if(out[mask.index_of(b, h)].padding, [&declared](const Range& rows) {
+        return declared.classify(rows, {0, declared.keys()}) != Fill::kEmpty;
+      });
+    }
+  }
   return out;
 }
 

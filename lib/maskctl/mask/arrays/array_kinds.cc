@@ -63,6 +63,33 @@ Index covered(Index blocks, Index block_size, std::optional<Index> extent) {
   throw Error(Errc::kShape, fmt::format("{} blocks of {} are too many", blocks, block_size));
 }
 
+/// How many tokens at the two ends of a row of position ids are padding: equal positions above 0,
+/// where those of tokens would count on, on the left before a lower one. One token is padding if
+/// its position is the 1 that transformers fills in.
+struct PaddedEnds {
+  Index left = 0, right = 0;
+};
+PaddedEnds padded_ends(std::span<const std::int64_t> row) {
+  PaddedEnds out;
+  const Index length = std::ssize(row);
+  if (length < 2) return out;
+  const auto is_padding = [](std::int64_t position, Index tokens) {
+    return position > 0 && (tokens > 1 || (tokens == 1 && position == 1));
+  };
+  const std::int64_t first = row.front(), last = row.back();
+  const auto other = std::ranges::find_if(row, [first](auto at) { return at != first; });
+  const Index same = other - row.begin();
+  if ((other == row.end() || *other < first) && is_padding(first, same)) out.left = same;
+  if (out.left == length) return out;
+  Index begin = length - 1;
+  while (begin > 0 && row[as_size(begin - 1)] == last) --begin;
+  const bool goes_on = begin > 0 && row[as_size(begin - 1)] + 1 == last;
+  if (goes_on && last != 1) return out;  // an image's tokens may share the last position
+  const Index tokens = length - begin - (goes_on ? 1 : 0);
+  if (is_padding(last, tokens)) out.right = tokens;
+  return out;
+}
+
 }  // namespace
 
 Tensor documents_from_positions(const Tensor& positions) {
@@ -74,17 +101,19 @@ Tensor documents_from_positions(const Tensor& positions) {
   const Index length = positions.extent(positions.rank() - 1);
   Tensor out(DType::kInt32, {positions.rank() == 1 ? 1 : positions.extent(0), length});
   const auto ids = out.as<std::int32_t>();
-  std::int32_t document = -1;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool first = static_cast<Index>(i) % length == 0;
-    if (first) document = -1;
-    if (values[i] < 0) {
-      ids[i] = -1;
-      continue;
+  for (Index begin = 0; begin < std::ssize(values); begin += length) {
+    const auto row = std::span(values).subspan(as_size(begin), as_size(length));
+    const PaddedEnds padded = padded_ends(row);
+    std::int32_t document = -1;
+    bool in_document = false;
+    for (Index i = 0; i < length; ++i) {
+      const std::int64_t at = row[as_size(i)];
+      const bool is_padding = at < 0 || i < padded.left || i >= length - padded.right;
+      const bool continues = in_document && at == row[as_size(i - 1)] + 1;
+      if (!is_padding && !continues) ++document;
+      in_document = !is_padding;
+      ids[as_size(begin + i)] = is_padding ? -1 : document;
     }
-    const bool continues = !first && values[i - 1] >= 0 && values[i] - 1 == values[i - 1];
-    if (!continues) ++document;
-    ids[i] = document;
   }
   return out;
 }
