@@ -50,15 +50,17 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
   CHECK(contains(error_of(path, turned), "values other than 0 and 1"));
 }
 
-TEST_CASE("additive: all zeros are a 0/1 mask, other numbers are refused by place") {
+TEST_CASE("additive: all zeros are an open bias, other numbers are refused by place") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, Tensor(DType::kFloat32, {4, 4}), {.force = true});
   const LoadedMask zeros = read_mask(path);
-  CHECK(zeros.kind == ArrayKind::kDense);
+  CHECK(zeros.kind == ArrayKind::kBias);
+  CHECK(zeros.mask.count() == 16);
   REQUIRE(zeros.notes.size() == 1);
-  CHECK(contains(zeros.notes[0], "as a bias it is open everywhere"));
+  CHECK(contains(zeros.notes[0], "as a 0/1 mask, of the kind dense, they are closed everywhere"));
   CHECK(read_mask(path, as(ArrayKind::kDense)).notes.empty());
+  CHECK(read_mask(path, as(ArrayKind::kDense)).mask.count() == 0);
   Tensor alibi(DType::kFloat32, {1, 1, 2, 2});
   alibi.as<float>()[1] = -INFINITY;
   alibi.as<float>()[2] = -0.25F;

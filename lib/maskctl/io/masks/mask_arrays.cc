@@ -298,20 +298,19 @@ double first_not_zero(OpenArray& array) {
   return 0;
 }
 
-/// Floats whose first nonzero number is negative are a bias, all others a dense mask. An array of
-/// zeros gets a note, because as a bias it would be open everywhere.
+/// Floats whose first nonzero number is negative are a bias, as are zeros, with a note: models make
+/// biases of zeros for batches without padding. All others are a dense mask.
 ArrayKind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
                         std::vector<std::string>& notes) {
   if (!is_floating(array.dtype) || options.keep_value_is_zero) return ArrayKind::kDense;
   const double first = first_not_zero(array);
   if (first < 0) return ArrayKind::kBias;
-  if (first == 0 && checked_product(array.shape) != 0) {
-    notes.push_back(
-        fmt::format("{}: all zeros, which is closed everywhere as a 0/1 mask; as "
-                    "a bias it is open everywhere",
-                    array.name));
-  }
-  return ArrayKind::kDense;
+  if (first != 0 || checked_product(array.shape) == 0) return ArrayKind::kDense;
+  notes.push_back(
+      fmt::format("{}: floats that are all zeros are read as a bias, which is open everywhere; as "
+                  "a 0/1 mask, of the kind dense, they are closed everywhere",
+                  array.name));
+  return ArrayKind::kBias;
 }
 
 }  // namespace
