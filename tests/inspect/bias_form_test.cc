@@ -65,7 +65,38 @@ TEST_CASE("bias form: ALiBi in each float, symmetric, causal and by key") {
   const BiasForm by_key = bias_form(made(dtype, 2, 1, 40, [&](Index h, Index, Index k) {
     return slope_of(h) * static_cast<double>(k + 0);
   }));
+  CHECK(by_key.planes[0].form == Form::kByKey);
   CHECK(by_key.planes[0].slope == 0.25);
+  CHECK(bias_text(by_key).front() == "ALiBi by key: m * key, slopes m 0.25 0.0625");
+}
+
+TEST_CASE("bias form: ALiBi of queries that stand at later keys") {
+  const auto text = [](Index heads, Index queries, Index keys, Index shift) {
+    return bias_text(
+        bias_form(made(DType::kFloat32, heads, queries, keys, [&](Index h, Index q, Index k) {
+          return k > q + shift ? -INFINITY
+                               : -slope_of(h) * static_cast<double>(std::abs(k - q - shift));
+        })));
+  };
+  CHECK(text(2, 4, 24, 20) ==
+        std::vector<std::string>{"ALiBi: -m * |key - query| with queries 0-3 at keys 20-23, slopes "
+                                 "m 0.25 0.0625"});
+  CHECK(text(1, 1, 24, 23).front() ==
+        "ALiBi: -m * |key - query| with query 0 at key 23, slopes m 0.25");
+  // a cache with room for more keys
+  CHECK(text(1, 2, 32, 9).front() ==
+        "ALiBi: -m * |key - query| with queries 0-1 at keys 9-10, slopes m 0.25");
+}
+
+TEST_CASE("bias form: a few numbers in few regions are told by place") {
+  const auto weaker = [](Index, Index q, Index k) {
+    const bool image = q < 28 && k >= 28 && k < 36, text = q >= 28 && q < 36 && k < 28;
+    return k >= 36 ? -INFINITY : image || text ? std::log(0.3) : 0.0;
+  };
+  CHECK(
+      bias_text(bias_form(made(DType::kFloat32, 1, 40, 40, weaker))).front() ==
+      "-1.20397 (unnormalised weights times 0.3) in queries 0-27, keys 28-35; queries 28-35, keys "
+      "0-27, and 0 elsewhere");
 }
 
 TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing") {

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -84,11 +88,112 @@ struct Cells {
   }
 };
 
-/// True if the open cells contain no other numbers than 0 and `least`.
-bool holds_two(const Cells& cells, double least) {
-  bool out = least < 0;
-  cells.each_open([&](Index, Index, double value) { out &= value == 0 || value == least; });
+/// A number this low takes less than a millionth of the weight of another, so it may mean closed.
+constexpr double kMayClose = -14;
+constexpr std::size_t kMostParts = 4, kMostPartRegions = 4;
+
+struct RangesBefore {
+  bool operator()(const std::vector<Range>& a, const std::vector<Range>& b) const {
+    return std::ranges::lexicographical_compare(a, b, {}, ends, ends);
+  }
+  static std::pair<Index, Index> ends(const Range& range) { return {range.begin, range.end}; }
+};
+
+/// The numbers other than 0 in the open cells; nothing if there are more than kMostParts.
+std::optional<std::set<double>> few_numbers(const Cells& cells) {
+  std::set<double> out;
+  cells.each_open([&](Index, Index, double value) {
+    if (value != 0 && out.size() <= kMostParts) out.insert(value);
+  });
+  return out.size() <= kMostParts ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// The cells that hold a number, as queries with equal keys; nothing if many of these differ.
+std::optional<BiasPart> part_of(const Cells& cells, double value) {
+  BiasPart out{value, 0, {}};
+  std::map<std::vector<Range>, std::vector<Range>, RangesBefore> queries_of;  // by their keys
+  for (Index q = 0; q < cells.queries; ++q) {
+    std::vector<Range> keys;
+    for (Index k = 0; k < cells.keys; ++k) {
+      if (cells.values[as_size(q * cells.keys + k)] != value) continue;
+      append_range(keys, {k, k + 1});
+      ++out.cells;
+    }
+    if (keys.empty()) continue;
+    append_range(queries_of[keys], {q, q + 1});
+    if (queries_of.size() > kMostPartRegions) return std::nullopt;
+  }
+  std::vector<std::pair<std::vector<Range>, std::vector<Range>>> places;  // queries, keys
+  for (const auto& [keys, queries] : queries_of) places.emplace_back(queries, keys);
+  std::ranges::sort(places, {}, [](const auto& place) { return place.first.front().begin; });
+  for (const auto& [queries, keys] : places) {
+    if (queries.size() + keys.size() > 2 * kMostPartRegions) return std::nullopt;
+    if (!out.where.empty()) out.where += "; ";
+    out.where +=
+        fmt::format("{}, {}", range_words(queries, "query", "queries"), range_words(keys, "key"));
+  }
   return out;
+}
+
+/// Describes a bias of 0 and few other numbers; false if there are many, or many regions.
+bool has_parts(const Cells& cells, BiasPlane& out) {
+  const auto numbers = few_numbers(cells);
+  if (!numbers) return false;
+  if (out.largest == 0 && numbers->size() == 1 && out.least <= kMayClose) {
+    out.form = Form::kTwo;
+    return true;
+  }
+  for (const double number : *numbers) {
+    auto part = part_of(cells, number);
+    if (!part) {
+      out.parts.clear();
+      return false;
+    }
+    out.parts.push_back(std::move(*part));
+  }
+  out.form = Form::kParts;
+  return true;
+}
+
+/// The keys at which query 0 may stand: key 0, the key with which the last query stands at the last
+/// key, and those at which its bias is 0.
+std::vector<Index> likely_shifts(const Cells& cells) {
+  constexpr std::size_t kMostShifts = 8;
+  std::vector<Index> out{0};
+  if (cells.keys > cells.queries) out.push_back(cells.keys - cells.queries);
+  cells.each_open([&](Index q, Index k, double value) {
+    const bool known = std::ranges::find(out, k) != out.end();
+    if (q == 0 && value == 0 && !known && out.size() < kMostShifts) out.push_back(k);
+  });
+  return out;
+}
+
+/// Sets the form to slopes by distance or by key; false if the numbers follow neither.
+bool has_slope(const Cells& cells, BiasPlane& out) {
+  const auto fits = [&](Form form, Index shift, const auto& variable) {
+    const double slope = cells.slope(variable);
+    // Of a single query, a slope that grows with the distance is one by key, counted from 0.
+    const bool single = cells.queries == 1 && form == Form::kDistance;
+    if (std::isnan(slope) || (single && slope > 0)) return false;
+    out.form = form, out.slope = slope, out.shift = shift;
+    return true;
+  };
+  std::vector<Index> shifts = likely_shifts(cells);
+  // A single query of few keys stands at the last key more likely than at the first.
+  if (cells.queries == 1) std::ranges::reverse(shifts);
+  for (const Index shift : shifts) {
+    const auto distance = [shift](Index q, Index k) {
+      return static_cast<double>(std::abs(k - q - shift));
+    };
+    if (fits(Form::kDistance, shift, distance)) return true;
+  }
+  const auto by_key = [](Index, Index k) { return static_cast<double>(k); };
+  if (cells.queries == 1) return fits(Form::kByKey, 0, by_key);
+  for (const Index shift : shifts) {
+    const auto relative = [shift](Index q, Index k) { return static_cast<double>(k - q - shift); };
+    if (fits(Form::kRelative, shift, relative)) return true;
+  }
+  return fits(Form::kByKey, 0, by_key);
 }
 
 BiasPlane plane_of(const Cells& cells) {
@@ -100,18 +205,7 @@ BiasPlane plane_of(const Cells& cells) {
     first = false;
   });
   if (out.least == 0 && out.largest == 0) return out;
-  const auto distance = [](Index q, Index k) { return static_cast<double>(std::abs(k - q)); };
-  const auto relative = [](Index q, Index k) { return static_cast<double>(k - q); };
-  const auto by_key = [](Index, Index k) { return static_cast<double>(k); };
-  out.form = Form::kDistance;
-  if (!std::isnan(out.slope = cells.slope(distance))) return out;
-  out.form = Form::kRelative;
-  if (!std::isnan(out.slope = cells.slope(relative))) return out;
-  out.form = Form::kByKey;
-  if (!std::isnan(out.slope = cells.slope(by_key))) return out;
-  out.slope = 0;
-  out.form = Form::kTwo;
-  if (out.largest == 0 && holds_two(cells, out.least)) return out;
+  if (has_slope(cells, out) || has_parts(cells, out)) return out;
   out.numbers = cells.table();
   out.form = out.numbers > 0 ? Form::kTable : Form::kIrregular;
   return out;
@@ -126,27 +220,49 @@ void count_closed(const Cells& cells, BiasForm& out) {
   }
 }
 
-/// One line of text about all planes of the same form.
-std::string words(Form form, const std::vector<double>& slopes, const BiasPlane& example,
-                  Index count, Index planes) {
-  const std::string heads = count == planes ? "" : fmt::format(" ({} of {} heads)", count, planes);
-  std::vector<std::string> slope_texts;
-  for (const double slope : slopes) slope_texts.push_back(fmt::format("{:.6g}", slope));
-  switch (form) {
+/// Planes of the same form, which one line of text describes.
+struct Alike {
+  BiasPlane example;  // its numbers span those of all planes
+  std::vector<double> slopes;
+  Index count = 0;
+};
+
+/// "-1.20397 (unnormalised weights times 0.3) in queries 0-27, keys 28-35".
+std::string part_words(const BiasPart& part) {
+  return fmt::format("{:.6g} (unnormalised weights times {:.3g}) in {}", part.value,
+                     std::exp(part.value), part.where);
+}
+
+std::string words(const Alike& alike, Index planes, Index queries) {
+  const BiasPlane& example = alike.example;
+  const std::string heads =
+      alike.count == planes ? "" : fmt::format(" ({} of {} heads)", alike.count, planes);
+  std::vector<std::string> texts;
+  for (const double slope : alike.slopes) texts.push_back(fmt::format("{:.6g}", slope));
+  const std::string slopes = joined(texts, " ");
+  const Index shift = example.shift;
+  const std::string at =
+      shift == 0 ? ""
+                 : fmt::format(" with {} at {}", range_words({0, queries}, "query", "queries"),
+                               range_words({shift, shift + queries}, "key"));
+  switch (example.form) {
     case Form::kZero:
       return fmt::format("nothing is added where it is open{}", heads);
     case Form::kDistance:
-      return fmt::format("ALiBi{}: -m * |key - query|, slopes m {}", heads,
-                         joined(slope_texts, " "));
+      return fmt::format("ALiBi{}: -m * |key - query|{}, slopes m {}", heads, at, slopes);
     case Form::kRelative:
-      return fmt::format("ALiBi{}: m * (key - query), slopes m {}", heads,
-                         joined(slope_texts, " "));
+      return fmt::format("ALiBi{}: m * (key - query){}, slopes m {}", heads, at, slopes);
     case Form::kByKey:
-      return fmt::format("ALiBi by key{}: m * key, slopes m {}", heads, joined(slope_texts, " "));
+      return fmt::format("ALiBi by key{}: m * key, slopes m {}", heads, slopes);
     case Form::kTwo:
       return fmt::format(
           "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's with -100, or a penalty",
           example.least, heads, example.least);
+    case Form::kParts: {
+      std::vector<std::string> parts;
+      for (const BiasPart& part : example.parts) parts.push_back(part_words(part));
+      return fmt::format("{}{}, and 0 elsewhere", joined(parts, "; "), heads);
+    }
     case Form::kTable:
       return fmt::format(
           "a table of relative positions{}, as T5's buckets: {} numbers from {:.6g} to {:.6g} by "
@@ -159,6 +275,24 @@ std::string words(Form form, const std::vector<double>& slopes, const BiasPlane&
                      example.least, example.largest, heads);
 }
 
+/// Adds a plane to those that one line describes; false if it takes a line of its own.
+bool joins(Alike& alike, const BiasPlane& plane) {
+  constexpr std::size_t kMostSlopes = 16;
+  BiasPlane& example = alike.example;
+  const bool same = plane.form == example.form && plane.shift == example.shift &&
+                    plane.parts == example.parts &&
+                    (plane.form != Form::kTwo || plane.least == example.least);
+  if (alike.count > 0 && !same) return false;
+  if (alike.count++ == 0) example = plane;
+  example.numbers = std::max(example.numbers, plane.numbers);
+  example.least = std::min(example.least, plane.least);
+  example.largest = std::max(example.largest, plane.largest);
+  const double slope = plane.form == Form::kDistance ? -plane.slope : plane.slope;
+  const bool known = std::ranges::find(alike.slopes, slope) != alike.slopes.end();
+  if (!known && alike.slopes.size() < kMostSlopes) alike.slopes.push_back(slope);
+  return true;
+}
+
 }  // namespace
 
 BiasForm bias_form(const Tensor& bias) {
@@ -168,6 +302,7 @@ BiasForm bias_form(const Tensor& bias) {
   }
   const std::vector<Index> shape = dense_shape(bias.shape());
   BiasForm out;
+  out.queries = shape[2];
   const Index cells = shape[2] * shape[3];
   Tensor part(bias.dtype(), {cells});
   for (Index p = 0; p < shape[0] * shape[1]; ++p) {
@@ -183,25 +318,23 @@ BiasForm bias_form(const Tensor& bias) {
 }
 
 std::vector<std::string> bias_text(const BiasForm& form) {
-  constexpr std::size_t kMostSlopes = 16;
-  std::vector<std::string> lines;
-  for (int f = 0; f <= static_cast<int>(Form::kIrregular); ++f) {
-    std::vector<double> slopes;
-    BiasPlane example;
-    Index count = 0;
-    for (const BiasPlane& plane : form.planes) {
-      if (static_cast<int>(plane.form) != f) continue;
-      const double slope = plane.form == Form::kDistance ? -plane.slope : plane.slope;
-      const bool known = std::ranges::find(slopes, slope) != slopes.end();
-      if (!known && slopes.size() < kMostSlopes) slopes.push_back(slope);
-      example.numbers = std::max(example.numbers, plane.numbers);
-      example.least = count == 0 ? plane.least : std::min(example.least, plane.least);
-      example.largest = count == 0 ? plane.largest : std::max(example.largest, plane.largest);
-      ++count;
-    }
-    if (count == 0) continue;
-    lines.push_back(words(static_cast<Form>(f), slopes, example, count, std::ssize(form.planes)));
+  constexpr std::size_t kMostLines = 8;
+  std::vector<Alike> groups;
+  for (const BiasPlane& plane : form.planes) {
+    const bool found = std::ranges::any_of(groups, [&](Alike& one) { return joins(one, plane); });
+    if (!found) joins(groups.emplace_back(), plane);
   }
+  std::ranges::stable_sort(groups, {}, [](const Alike& one) { return one.example.form; });
+  std::vector<std::string> lines;
+  Index others = 0;
+  for (const Alike& one : groups) {
+    if (lines.size() < kMostLines) {
+      lines.push_back(words(one, std::ssize(form.planes), form.queries));
+    } else {
+      others += one.count;
+    }
+  }
+  if (others > 0) lines.push_back(fmt::format("other numbers in {} more heads", others));
   return lines;
 }
 
