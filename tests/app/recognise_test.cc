@@ -53,7 +53,7 @@ TEST_CASE("the exit status distinguishes recognised, not recognised and trouble"
   CHECK(box.run("maskctl recognize gen:causal:n=16").status == 0);
   const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");
   CHECK(irregular.status == 1);
-  CHECK(field(irregular.out, "pipeline").starts_with("irregular; nearest: "));
+  CHECK(field(irregular.out, "pipeline").starts_with("no rule; nearest: "));
   CHECK(box.run("maskctl recognise missing.npy").status == 2);
   CHECK(box.run("maskctl recognise").status == 2);
 }

@@ -36,7 +36,8 @@ inline void check_spread(const Spread& spread, std::vector<Index> values) {
 }
 
 /// Checks the counts of tiles, and the cells of those tiles that have an open cell.
-inline void check_block(const Cells& cells, const BlockCost& block, Index copies, Index head_dim) {
+inline void check_block(const CountedCells& cells, const BlockCost& block, Index copies,
+                        Index head_dim) {
   const BlockSize size = block.tiles.size;
   Index tiles = 0, partial = 0, executed = 0;
   for (Index p = 0; p < cells.planes; ++p) {
@@ -62,7 +63,8 @@ inline Index rank_of(Split split, Index q, Index queries, Index ranks) {
   return part < ranks ? part : parts - 1 - part;
 }
 
-inline void check_balance(const Cells& cells, const Balance& balance, Index copies, Index total) {
+inline void check_balance(const CountedCells& cells, const Balance& balance, Index copies,
+                          Index total) {
   std::vector<Index> pairs(balance.pairs.size());
   const auto ranks = static_cast<Index>(pairs.size());
   for (Index p = 0; p < cells.planes; ++p) {
@@ -95,7 +97,7 @@ inline bool with_causal(const Cost& cost) {
 /// open key is the same form a document.
 inline bool is_causal_documents(const Mask& mask) {
   if (mask.queries() != mask.keys() || mask.cells() == 0) return false;
-  const Cells cells(mask);
+  const CountedCells cells(mask);
   const Index n = mask.keys();
   for (Index p = 0; p < cells.planes; ++p) {
     std::vector<Index> ids(static_cast<std::size_t>(n), -1);
@@ -145,7 +147,7 @@ inline void check_forms(const Mask& mask, const Cost& cost) {
 
 inline void check_against_cells(const Mask& mask, CostQuery query = {}) {
   query.blocks = {{1, 1}, {4, 8}, {16, 16}, {7, 64}, {1000, 1000}};
-  const Cells cells(mask);
+  const CountedCells cells(mask);
   const Cost cost = mask_cost(mask, query);
   const Index copies = query.heads == 0 ? 1 : query.heads / mask.heads();
   std::vector<Index> rows, heads;

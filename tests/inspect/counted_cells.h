@@ -11,8 +11,8 @@
 namespace maskctl::test {
 
 /// All cells of a mask as a dense array, one plane per batch entry and head.
-struct Cells {
-  explicit Cells(const Mask& mask)
+struct CountedCells {
+  explicit CountedCells(const Mask& mask)
       : planes(mask.batch() * mask.heads()),
         queries(mask.queries()),
         keys(mask.keys()),

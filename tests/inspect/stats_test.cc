@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-using test::Cells;
+using test::CountedCells;
 using test::irregular_mask;
 
 struct SlowRows {
@@ -20,7 +20,7 @@ struct SlowRows {
   Index empty_columns = 0;
 };
 
-void add_rows(const Cells& cells, Index plane, SlowRows& rows) {
+void add_rows(const CountedCells& cells, Index plane, SlowRows& rows) {
   for (Index q = 0; q < cells.queries; ++q) rows.lengths.push_back(cells.in_row(plane, q));
   for (Index k = 0; k < cells.keys; ++k) {
     rows.empty_columns += cells.count(plane, {0, cells.queries}, {k, k + 1}) == 0;
@@ -52,7 +52,7 @@ void check_block(const BlockStats& fast, const BlockStats& slow) {
 }
 
 void check_against_cells(const Mask& mask, std::vector<BlockSize> sizes) {
-  const Cells cells(mask);
+  const CountedCells cells(mask);
   const Stats stats = mask_stats(mask, sizes);
   SlowRows total;
   std::vector<BlockStats> total_blocks;

@@ -14,6 +14,8 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/row_length.h"
+#include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app {
@@ -25,6 +27,7 @@ struct RecogniseCommand {
   Index max_steps = 4;
   DocumentOptions documents;
   std::string dest;  // file for the arrays that the pipeline reads
+  bool all = false;  // the whole pipeline, however long
   bool force = false;
   int gzip = 0;
   bool json = false;
@@ -36,6 +39,7 @@ void declare(OptionList& list, RecogniseCommand& recognise) {
   declare_documents(list, recognise.documents);
   list.integer("--max-steps", 1, "longest pipeline to look for (4)",
                [&recognise](Index n) { recognise.max_steps = n; });
+  list.flag("--all", "print pipelines of many batches in full", recognise.all);
   list.text("--write", "FILE", "where the arrays of the pipeline go: FILE.npz, or FILE.npy for one",
             recognise.dest);
   list.flag("-f,--force", "replace an existing file", recognise.force);
@@ -66,21 +70,32 @@ std::string where_text(const RecogniseReport& report) {
   return out;
 }
 
-std::string pipelines_found(const RecogniseReport& report) {
+std::string pipelines_found(const RecogniseReport& report, bool all) {
+  const std::string text = all ? report.pipeline : summary_text(report.found.chain);
   if (report.found.irregular) {
-    return "irregular; nearest: " + (report.pipeline.empty() ? "every cell open" : report.pipeline);
+    return "no rule; nearest: " + (text.empty() ? "every cell open" : text);
   }
-  return report.pipeline.empty() ? "none: every cell is open" : report.pipeline;
+  const char* more = text == report.pipeline ? "" : "; --all prints the pipeline";
+  return text.empty() ? "none: every cell is open" : text + more;
 }
 
-std::string report_text(const RecogniseReport& report) {
+std::string report_text(const RecogniseReport& report, bool all) {
   std::string out = fmt::format("{:<12}{}\n", "shape", shape_text(report.mask));
   out +=
       fmt::format("{:<12}{}: {} of {} open\n", "density", percent(report.open, report.mask.cells()),
                   grouped(report.open), counted(report.mask.cells(), "cell"));
-  out += fmt::format("{:<12}{}\n", "pipeline", printable(pipelines_found(report), kUncut));
+  out += fmt::format("{:<12}{}\n", "pipeline", printable(pipelines_found(report, all), kUncut));
   if (report.leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*report.leaks));
   return out + where_text(report);
+}
+
+/// Says what the cells are if they were read with queries and keys exchanged.
+void note_row_length(const std::string& source, const Mask& mask, Session& session) {
+  const auto chain = chain_with_exchanged_extents(mask);
+  if (!chain) return;
+  session.note(fmt::format(
+      "{}: the same cells in rows of {} keys are {}: were {} queries and {} keys exchanged?",
+      printable(source), mask.queries(), to_text(*chain), mask.queries(), mask.keys()));
 }
 
 Answer recognised(const std::string& source, const RecogniseCommand& options, Loader& loader,
@@ -90,7 +105,9 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   report.mask = loader.transformed(loader.read(source).mask);
   report.leaks = leaks_given(report.mask, options.documents, loader);
   report.open = report.mask.count();
-  report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
+  report.found = without_guesses(maskctl::recognise(report.mask, {.max_steps = options.max_steps}),
+                                 report.mask);
+  if (report.found.irregular) note_row_length(source, report.mask, session);
   if (report.found.residue.cells > 0) {
     report.differs = diff(report.mask, maskctl::apply(full_like(report.mask), report.found.chain));
   }
@@ -103,8 +120,8 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
     session.note("the arrays of the pipeline are not written; --write recognised.npz does it");
   }
   return answer_in(
-      options.json, [&] { return report_text(report); }, [=] { return recognise_json(report); },
-      report.found.residue.cells == 0 ? 0 : 1);
+      options.json, [&] { return report_text(report, options.all); },
+      [=] { return recognise_json(report); }, report.found.residue.cells == 0 ? 0 : 1);
 }
 
 Answer run(const RecogniseCommand& options, Session& session) {

@@ -161,7 +161,7 @@ bool is_leak(const Scene& scene, const Cell& cell) {
 /// Adds the cells that the recognised pipeline does not explain, except leaks and cells that have a
 /// line already.
 void add_residue(const Scene& scene, FindingLines& out) {
-  const auto [chain, residue, irregular] = recognise(scene.mask);
+  const auto [chain, residue, irregular] = without_guesses(recognise(scene.mask), scene.mask);
   out.add({fmt::format("recognised: {}", recognised_text(chain))});
   if (residue.cells == 0) return;
   std::vector<Cell> fresh;

@@ -27,7 +27,7 @@ Lines lines_of(std::string_view text) {
 }
 
 Lines recognise_lines(const Scene& scene) {
-  const Recognised found = recognise(scene.mask);
+  const Recognised found = without_guesses(recognise(scene.mask), scene.mask);
   Lines out{recognised_text(found.chain)};
   if (found.residue.cells > 0)
     out.push_back(fmt::format("except for {}", counted(found.residue.cells, "cell")));

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
@@ -11,6 +12,7 @@
 #include "maskctl/inspect/recognise/packed.h"
 #include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/inspect/recognise/regions.h"
+#include "maskctl/inspect/recognise/row_blocks.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/inspect/recognise/steps.h"
@@ -310,8 +312,21 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   } else {
     search_plain(plane, options, candidates);
     if (options.guess) search_guessed(plane, options, candidates);
+    if (options.guess && !candidates.exact()) {
+      if (auto blocks = row_blocks_chain(plane)) candidates.add(std::move(*blocks));
+    }
   }
   return {candidates.chain(), candidates.irregular()};
+}
+
+/// The chain of a single query with padding in place of causal and window steps.
+Chain with_padding(const Chain& chain, Index keys) {
+  Chain out;
+  for (const Step& step : chain) {
+    const Chain same = as_padding(step, keys).value_or(Chain{step});
+    out.insert(out.end(), same.begin(), same.end());
+  }
+  return out;
 }
 
 bool same_plane(const PlanePtr& a, const PlanePtr& b) {
@@ -361,6 +376,9 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   std::vector<PlaneChain> found;
   found.reserve(planes.distinct.size());
   for (const PlanePtr& plane : planes.distinct) found.push_back(recognise_plane(plane, options));
+  if (mask.queries() == 1) {
+    for (PlaneChain& one : found) one.chain = with_padding(one.chain, mask.keys());
+  }
   share(planes, mask.batch(), mask.heads(), found);
   std::vector<Chain> chains;
   chains.reserve(found.size());

@@ -9,6 +9,7 @@
 #include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/mask/steps/window.h"
 
@@ -95,6 +96,18 @@ Step pad(Index length, bool left, bool both) {
   rule.left = left;
   rule.both = both;
   return {std::move(rule)};
+}
+
+std::optional<Chain> as_padding(const Step& step, Index keys) {
+  if (!keeps_diagonals(step)) return std::nullopt;
+  const auto kept = step.row().diagonal(step, {1, 1, 1, keys});
+  if (!kept) return std::nullopt;
+  const Index first = std::max<Index>(kept->low, 0), last = std::min(kept->high, keys - 1);
+  if (first > last) return std::nullopt;
+  Chain out;
+  if (first > 0) out.push_back(pad(keys - first, true, false));
+  if (last + 1 < keys) out.push_back(pad(last + 1, false, false));
+  return out;
 }
 
 Step document(const Classes& classes, const Extent& extent) {

@@ -1,0 +1,104 @@
+#include "maskctl/inspect/recognise/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kManyScopes = 5, kLongText = 400;
+
+bool is_batch_scope(const Step& step) {
+  return step.row().scope && !step.row().scope(step).of_heads;
+}
+
+Index batches_of(const Step& step) {
+  Index out = 0;
+  for (const Range& range : step.row().scope(step).members) out += range.size();
+  return out;
+}
+
+/// The number of documents of a step that has some and no steps inside.
+std::optional<Index> documents_count(const Step& step) {
+  const auto documents = chain_of(step) ? std::nullopt : documents_in(step);
+  if (!documents) return std::nullopt;
+  if (!documents->q_ids) return std::ssize(documents->q_lengths);
+  const auto ids = as_int32(*documents->q_ids, "ids");
+  std::set<std::int32_t> different(ids.begin(), ids.end());
+  different.erase(documents->pad_id);
+  return std::ssize(different);
+}
+
+/// Batches whose steps have the same names: how many, and the least and most documents of each
+/// step.
+struct Alike {
+  Index batches = 0;
+  std::vector<std::pair<Index, Index>> documents;
+};
+
+std::string step_text(const std::string& name, const std::pair<Index, Index>& documents) {
+  const auto [least, most] = documents;
+  if (most < 0) return name;
+  return least == most ? fmt::format("{} of {}", name, counted(most, "document"))
+                       : fmt::format("{} of {} to {} documents", name, least, most);
+}
+
+std::string scopes_text(std::span<const Step> scopes) {
+  std::map<std::vector<std::string>, Alike> groups;
+  for (const Step& scope : scopes) {
+    std::vector<std::string> names;
+    for (const Step& step : *chain_of(scope)) names.emplace_back(info_of(step).name);
+    Alike& its = groups[names];
+    its.batches += batches_of(scope);
+    its.documents.resize(names.size(), {-1, -1});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto count = documents_count((*chain_of(scope))[i]);
+      if (!count) continue;
+      auto& [least, most] = its.documents[i];
+      least = least < 0 ? *count : std::min(least, *count);
+      most = std::max(most, *count);
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [names, its] : groups) {
+    std::vector<std::string> steps;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      steps.push_back(step_text(names[i], its.documents[i]));
+    }
+    parts.push_back(
+        fmt::format("{}: {}", counted(its.batches, "batch", "batches"), joined(steps, " | ")));
+  }
+  return "(" + joined(parts, "; ") + ")";
+}
+
+}  // namespace
+
+std::string summary_text(const Chain& chain) {
+  std::vector<std::string> parts;
+  bool any = false;
+  for (std::size_t i = 0; i < chain.size();) {
+    std::size_t end = i;
+    while (end < chain.size() && is_batch_scope(chain[end])) ++end;
+    if (end - i >= kManyScopes) {
+      any = true;
+      parts.push_back(scopes_text(std::span(chain).subspan(i, end - i)));
+      i = end;
+    } else {
+      parts.push_back(to_text(Chain{chain[i++]}));
+    }
+  }
+  std::string text = to_text(chain);
+  return any && text.size() > kLongText ? joined(parts, " | ") : text;
+}
+
+}  // namespace maskctl
