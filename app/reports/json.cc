@@ -210,6 +210,11 @@ Json diff_json(const DiffReport& report) {
                     {"b", leak_counts_json(report.leaks->b)}};
   }
   out["documents"] = json_of(report.documents);
+  out["closed_rows"] = nullptr;
+  if (report.closing) {
+    out["closed_rows"] = {{"rows", report.closing->rows},
+                          {"finite_in", report.closing->a_is_finite ? "a" : "b"}};
+  }
   return out;
 }
 

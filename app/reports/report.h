@@ -15,6 +15,7 @@
 #include "app/reports/json_value.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
+#include "maskctl/inspect/diff/closing.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -120,6 +121,8 @@ struct DiffReport {
   std::string no_cause;  // why no cause is known, if the masks differ
   std::optional<LeaksOfBoth> leaks;
   std::optional<CellDocuments> documents;  // documents of the first cell that differs
+  std::optional<ClosingChange>
+      closing;  // rows closed by finite numbers in one, by -inf in the other
 };
 
 /// The JSON form of `info`, {"schema": "maskctl.info/1", ...}, and a newline.

@@ -25,6 +25,8 @@ SETUP = f"""
 maskctl -q attend attention causal=true --axes B=1+Hq=1+Hkv=1+Tq=8+Tk=8 -o w.npz
 maskctl -q blockmap gen:full:n=64 --block 16 -o map.npz
 maskctl -q attend flash_attention {INPUTS} causal=true -o c.npz
+maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias --fill min -o least.npy
+maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias -o inf.npy
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
@@ -40,6 +42,7 @@ check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/
 check gen:causal:n=12 -t window:both=0
 diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
 diff gen:random:sparsity=0.5,n=64,seed=1 gen:dilated:stride=3,n=64
+diff least.npy inf.npy
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5

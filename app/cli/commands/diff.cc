@@ -17,6 +17,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
 
@@ -29,6 +30,7 @@ struct DiffOptions {
   OtherSource other;  // how to read B
   BlockSize block{128, 128};
   DocumentOptions documents;
+  bool all = false;  // pipelines in full, however long
   bool show = false;
   Style style = Style::kAuto;
   std::string output;  // file for a picture
@@ -45,6 +47,7 @@ void declare(OptionList& list, DiffOptions& diff) {
   declare_documents(list, diff.documents);
   list.value("--block", "QxK", "blocks that are counted, 128 = 128x128 (128)",
              [&diff](const std::string& text) { diff.block = parse_block(text, "--block"); });
+  list.flag("--all", "print pipelines of many batches in full", diff.all);
   list.flag("--show", "draw both masks over each other, at the first difference", diff.show);
   static constexpr std::string_view kStyles[] = {"shade", "ascii"};
   list.choice("--style", kStyles, "characters of --show",
@@ -61,6 +64,7 @@ struct Both {
   std::string name_a, name_b;
   std::optional<Documents> documents;
   KnownChains chains;
+  std::optional<ClosingChange> closing;
 };
 
 Both read_both(const DiffOptions& options, Session& session) {
@@ -71,7 +75,12 @@ Both read_both(const DiffOptions& options, Session& session) {
   const Chain steps_a = of_a.chain(), steps_b = of_b.chain();
   out.a = maskctl::apply(a.mask, steps_a);
   out.b = maskctl::apply(b.mask, steps_b);
-  out.chains = {of_a.whole_chain(options.a, steps_a), of_b.whole_chain(options.b, steps_b)};
+  const bool alike = out.a.queries() == out.b.queries() && out.a.keys() == out.b.keys();
+  if (alike) out.closing = closing_change(out.a, a.bias_seen, out.b, b.bias_seen);
+  out.chains = {of_a.whole_chain(options.a, steps_a), of_b.whole_chain(options.b, steps_b), {}, {}};
+  if (!out.chains.a && !out.chains.b && has_two_sides(a.kind) && has_two_sides(b.kind)) {
+    out.chains = {steps_a, steps_b, documents_made_of(a.mask), documents_made_of(b.mask)};
+  }
   out.name_a = with_pipeline(options.a, options.source);
   out.name_b = with_pipeline(options.b, how_b);
   out.documents =
@@ -107,7 +116,8 @@ std::string first_text(const DiffReport& report) {
   return report.documents ? out + ", " + to_text(*report.documents) : out;
 }
 
-std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
+std::string chain_line(const char* label, const Chain& steps, bool all, const Residue& residue) {
+  const std::string chain = all ? to_text(steps) : summary_text(steps);
   std::string out =
       fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : printable(chain, kUncut));
   if (residue.cells > 0) {
@@ -118,14 +128,14 @@ std::string chain_line(const char* label, const std::string& chain, const Residu
 
 /// Describes in words why the masks differ. Then lists the pipeline of each mask, or an edit that
 /// turns A into B.
-std::string cause_text(const CauseReport& report) {
+std::string cause_text(const CauseReport& report, bool all) {
   const DiffCause& cause = report.cause;
   std::string out = fmt::format("cause   {}\n", printable(cause.text, kUncut));
   if (cause.by_pipelines) {
-    return out + chain_line("A is", report.pipeline_a, cause.residue_a) +
-           chain_line("B is", report.pipeline_b, cause.residue_b);
+    return out + chain_line("A is", cause.pipeline_a, all, cause.residue_a) +
+           chain_line("B is", cause.pipeline_b, all, cause.residue_b);
   }
-  if (!report.edit.empty()) out += chain_line("edit", report.edit, cause.edit_residue);
+  if (!report.edit.empty()) out += chain_line("edit", cause.edit, all, cause.edit_residue);
   return out;
 }
 
@@ -178,7 +188,11 @@ std::string planes_text(const MaskDiff& diff) {
   return out;
 }
 
-std::string diff_text(const DiffReport& report) {
+std::string closing_line(const DiffReport& report) {
+  return report.closing ? fmt::format("closed  {}\n", closing_words(*report.closing)) : "";
+}
+
+std::string diff_text(const DiffReport& report, bool all) {
   const MaskDiff& diff = report.diff;
   const auto& [batch, heads, queries, keys] = report.shape;
   const std::string leaks =
@@ -186,7 +200,8 @@ std::string diff_text(const DiffReport& report) {
                                  leaks_text(report.leaks->b))
                    : "";
   if (diff.equal()) {
-    return fmt::format("equal: {} open in both\n", counted(diff.both, "cell")) + leaks;
+    return fmt::format("equal: {} open in both\n", counted(diff.both, "cell")) + leaks +
+           closing_line(report);
   }
   std::string out = fmt::format("A       {}\nB       {}\n", printable(report.a, kUncut),
                                 printable(report.b, kUncut));
@@ -197,8 +212,8 @@ std::string diff_text(const DiffReport& report) {
                      grouped(batch * heads * queries));
   out += fmt::format("blocks  {} of {} differ, {}x{} each\n", grouped(diff.blocks),
                      grouped(blocks_of(report)), diff.block.q, diff.block.k);
-  out += leaks;
-  if (report.cause) out += cause_text(*report.cause);
+  out += leaks + closing_line(report);
+  if (report.cause) out += cause_text(*report.cause, all);
   if (!report.no_cause.empty()) out += fmt::format("cause   none found: {}\n", report.no_cause);
   if (batch * heads > 1) out += planes_text(diff);
   return out;
@@ -232,7 +247,8 @@ Answer run(const DiffOptions& options, Session& session) {
   // Throws for an unknown suffix before anything is read.
   if (!options.output.empty()) picture_format(options.output);
   const Both masks = read_both(options, session);
-  DiffReport report{masks.name_a, masks.name_b, common_shape(masks), {}, {}, {}, {}, {}};
+  DiffReport report{masks.name_a, masks.name_b, common_shape(masks), {}, {}, {},
+                    {},           {},           masks.closing};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
   explain(masks, options, session, report);
   report.leaks = leaks_of(masks, options);
@@ -244,9 +260,9 @@ Answer run(const DiffOptions& options, Session& session) {
     write_picture(options.output, figure_of(masks, report), {}, {.force = options.force});
   }
   const auto text = [&] {
-    if (!options.show || !drawable) return diff_text(report);
+    if (!options.show || !drawable) return diff_text(report, options.all);
     const auto drawing = stdout_drawing(options.style, session.settings().color);
-    return diff_text(report) + "\n" + draw_text(figure_of(masks, report), drawing);
+    return diff_text(report, options.all) + "\n" + draw_text(figure_of(masks, report), drawing);
   };
   return answer_in(
       options.json, text, [=] { return diff_json(report); }, report.diff.equal() ? 0 : 1);

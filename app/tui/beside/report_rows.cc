@@ -38,7 +38,7 @@ Lines recognise_lines(const Scene& scene) {
 Lines cause_lines(const Scene& scene) {
   if (!scene.other) return {"there is one SOURCE; maskctl tui SOURCE OTHER shows two"};
   const auto cause = diff_cause(scene.mask, *scene.other, diff(scene.mask, *scene.other),
-                                {scene.checked.whole, scene.other_whole});
+                                {scene.checked.whole, scene.other_whole, {}, {}});
   return {cause ? cause->text : "A and B are equal"};
 }
 

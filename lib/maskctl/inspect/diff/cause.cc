@@ -7,6 +7,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/diff/known_documents.h"
 #include "maskctl/inspect/diff/pair.h"
 #include "maskctl/inspect/diff/whole.h"
 #include "maskctl/inspect/recognise/cells.h"
@@ -23,10 +24,11 @@ constexpr std::size_t kMostPlanePairs = 256, kCellsInWords = 4;
 /// head of the common shape; equal pairs share a number and are explained once.
 class Claim {
  public:
-  Claim(const Mask& a, const Mask& b, const MaskDiff& found)
+  Claim(const Mask& a, const Mask& b, const MaskDiff& found, const KnownChains& known)
       : a_(a),
         b_(b),
         found_(found),
+        given_(known),
         batch_(std::max(a.batch(), b.batch())),
         heads_(std::max(a.heads(), b.heads())) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
@@ -34,7 +36,7 @@ class Claim {
       for (Index h = 0; h < heads_; ++h) {
         const std::pair key(a.index_of(n, h), b.index_of(n, h));
         const auto [at, is_new] = numbers.emplace(key, static_cast<std::uint32_t>(pairs_.size()));
-        if (is_new) pairs_.push_back({a.plane(n, h), b.plane(n, h), {}, false});
+        if (is_new) pairs_.push_back({a.plane(n, h), b.plane(n, h), n, {}, false});
         pair_of_.push_back(at->second);
       }
     }
@@ -81,6 +83,7 @@ class Claim {
  private:
   struct PlanePair {
     PlanePtr a, b;
+    Index batch = 0;  // the first one with these planes
     PairCause cause;
     bool differs = false;
   };
@@ -140,9 +143,37 @@ class Claim {
       if (pair.differs) continue;
       pair.differs = true;
       if (++explained > kMostPlanePairs) continue;
+      if (auto cause = cause_by_documents(pair)) {
+        pair.cause = std::move(*cause);
+        continue;
+      }
       recognise_pair(pair.a, pair.b);
       pair.cause = explain_pair(pair.a, pair.b, plane, recognised(pair.a), recognised(pair.b));
     }
+  }
+
+  /// The documents of one side at this batch, and the steps after them, if they are known.
+  static std::optional<Chain> given_chain(const std::optional<Documents>& documents,
+                                          const std::optional<Chain>& steps, Index batch,
+                                          const PlanePtr& plane) {
+    if (!documents || !steps) return std::nullopt;
+    return documents_chain(*documents, batch, *steps, plane);
+  }
+  /// Describes planes that are known to be documents followed by steps, if one of these differs.
+  std::optional<PairCause> cause_by_documents(const PlanePair& pair) const {
+    auto a = given_chain(given_.documents_a, given_.a, pair.batch, pair.a);
+    auto b = given_chain(given_.documents_b, given_.b, pair.batch, pair.b);
+    if (!a || !b) return std::nullopt;
+    const auto change =
+        are_comparable(a->front(), b->front()) &&
+                std::equal(a->begin() + 1, a->end(), b->begin() + 1, b->end())
+            ? std::optional(step_change(a->front(), b->front(), a_.queries(), a_.keys()))
+            : std::nullopt;
+    if (!change || change->changes == 0) return std::nullopt;
+    return PairCause{{"irregular", ""},
+                     {},
+                     ChainPair{{change->kind, change->words}, std::move(*a), std::move(*b)},
+                     0};
   }
 
   std::size_t index(Index batch, Index head) const {
@@ -170,12 +201,19 @@ class Claim {
   void pipelines() {
     std::vector<Chain> a, b;
     for (const PlanePair& pair : pairs_) {
-      a.push_back(pair.cause.chains ? pair.cause.chains->a : recognised(pair.a).chain);
-      b.push_back(pair.cause.chains ? pair.cause.chains->b : recognised(pair.b).chain);
+      a.push_back(pair.cause.chains ? pair.cause.chains->a
+                                    : chain_of(pair, given_.documents_a, given_.a, pair.a));
+      b.push_back(pair.cause.chains ? pair.cause.chains->b
+                                    : chain_of(pair, given_.documents_b, given_.b, pair.b));
     }
     out_.by_pipelines = true;
     out_.pipeline_a = scoped(std::move(a));
     out_.pipeline_b = scoped(std::move(b));
+  }
+  Chain chain_of(const PlanePair& pair, const std::optional<Documents>& documents,
+                 const std::optional<Chain>& steps, const PlanePtr& plane) {
+    const auto given = given_chain(documents, steps, pair.batch, plane);
+    return given ? *given : recognised(plane).chain;
   }
   /// For a reason that concerns the whole mask: makes pipelines for A and B of the chains
   /// recognised for their planes. Does nothing if no rule was found for some plane.
@@ -285,13 +323,26 @@ class Claim {
     return out;
   }
 
-  /// The differences between A and B that the claim does not explain.
+  /// The differences between A and B that the words do not explain: those of the pipelines, and
+  /// those of the edit for planes that the words describe by it.
   Residue untold() const {
     if (!out_.by_pipelines) return out_.edit_residue;
-    if (out_.residue_a.cells == 0) return out_.residue_b;
+    const bool edited = std::ranges::any_of(
+        pairs_, [](const PlanePair& pair) { return pair.differs && !pair.cause.chains; });
+    if (!edited && out_.residue_a.cells == 0) return out_.residue_b;
     const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
-    return residue_of(zip(Op::kXor, a_, b_), zip(Op::kXor, maskctl::apply(full, out_.pipeline_a),
-                                                 maskctl::apply(full, out_.pipeline_b)));
+    const Mask of_a = maskctl::apply(full, out_.pipeline_a),
+               of_b = maskctl::apply(full, out_.pipeline_b);
+    const Mask differ = zip(Op::kXor, a_, b_), claimed = zip(Op::kXor, of_a, of_b);
+    if (!edited) return residue_of(differ, claimed);
+    const Mask all = zip(Op::kAnd, a_, full);
+    const Mask by_edit = zip(Op::kXor, all, maskctl::apply(all, out_.edit));
+    return residue_of(
+        differ, Mask::make(batch_, heads_, a_.queries(), a_.keys(), [&](Index batch, Index head) {
+          const auto& its = pairs_[pair_of_[index(batch, head)]];
+          const bool by_edit_here = its.differs && !its.cause.chains;
+          return (by_edit_here ? by_edit : claimed).plane(batch, head);
+        }));
   }
 
   std::string with_cells(std::string words) const {
@@ -328,12 +379,14 @@ class Claim {
                        open ? "open" : "closed", document_words(cell));
   }
 
-  /// Says which document sees which other one at this cell, if the documents are known.
+  /// Says which document sees which other one at this cell, if documents make the plane but for few
+  /// cells.
   std::string document_words(const Cell& cell) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
       if (known == known_.end() || !known->second) continue;
+      if (known->second->residue.cells > static_cast<Index>(kCellsInWords)) continue;
       for (const Step& step : known->second->chain) {
         const auto documents = documents_of(step, cell);
         if (documents)
@@ -347,6 +400,7 @@ class Claim {
   const Mask& a_;
   const Mask& b_;
   const MaskDiff& found_;
+  KnownChains given_;
   Index batch_, heads_;
   std::vector<PlanePair> pairs_;
   std::vector<std::uint32_t> pair_of_;
@@ -364,15 +418,18 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
 
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   if (found.equal()) return std::nullopt;
-  return Claim(a, b, found).make(whole_reason(a, b, found));
+  return Claim(a, b, found, {}).make(whole_reason(a, b, found));
 }
 
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known) {
   if (found.equal()) return std::nullopt;
+  if (known.documents_a || known.documents_b) {
+    return Claim(a, b, found, known).make(whole_reason(a, b, found));
+  }
   if (!known.a || !known.b) return diff_cause(a, b, found);
   const auto change = chain_change(*known.a, *known.b, a.queries(), a.keys());
-  return change ? Claim(a, b, found).known(*change, known) : diff_cause(a, b, found);
+  return change ? Claim(a, b, found, known).known(*change, known) : diff_cause(a, b, found);
 }
 
 }  // namespace maskctl

@@ -8,6 +8,7 @@
 #include "maskctl/inspect/recognise/residue.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/cell.h"
+#include "maskctl/mask/documents.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
 
@@ -65,13 +66,20 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
 /// diff_cause() if `found`, the result of diff(a, b), is already known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
-/// The chains that made masks A and B from all-open ones, as far as they are known.
+/// What is known of how masks A and B were made from all-open ones: the steps, and the documents
+/// that came before them, for a mask that was read as ids, positions or lengths.
 struct KnownChains {
   std::optional<Chain> a, b;
+  std::optional<Documents> documents_a, documents_b;
 };
-/// diff_cause() with what is known of both: if both chains are, and differ in a single step, that
-/// is the cause, and no rule is searched.
+/// diff_cause() with what is known of both. If both chains are, and differ in a single step, that
+/// is the cause, and no rule is searched. Planes of which only the documents differ are described
+/// by these, even where another rule has a shorter description.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known);
+
+/// The documents of a mask whose rows are those of documents and nothing else: tokens see each
+/// other exactly if they are in one. Nothing for other masks.
+std::optional<Documents> documents_made_of(const Mask& mask);
 
 }  // namespace maskctl

@@ -150,6 +150,49 @@ MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   return out;
 }
 
+/// True if queries and keys have the same documents, each of which is one stretch: only then do
+/// borders between stretches say which tokens are in which document.
+bool are_packed(const Ids& ids, const std::vector<Stretch>& found) {
+  std::set<std::int32_t> seen;
+  return ids.q == ids.k && std::ranges::all_of(found, [&](const Stretch& stretch) {
+           return seen.insert(stretch.id).second;
+         });
+}
+
+/// The tokens that are in a document of A and in none of B, in ranges.
+std::vector<Range> left_out(const Ids& a, const Ids& b) {
+  std::vector<Range> out;
+  for (Index i = 0; i < std::ssize(a.k); ++i) {
+    if (a.k[as_size(i)] == a.none || b.k[as_size(i)] != b.none) continue;
+    append_range(out, {i, i + 1});
+  }
+  return out;
+}
+
+/// Words for documents of A that are joined in B while some of A's tokens are in no document of B;
+/// with `reversed`, for those of B that are joined in A.
+MaybeReason joins_with_gaps(const Ids& a, const Ids& b, bool reversed) {
+  if (a.q != a.k || b.q != b.k) return std::nullopt;
+  const std::vector<Range> gaps = left_out(a, b);
+  if (gaps.empty() || gaps.size() > kMostRanges) return std::nullopt;
+  Ids covered = a;
+  for (const Range& gap : gaps) {
+    for (Index i = gap.begin; i < gap.end; ++i) covered.k[as_size(i)] = a.none;
+  }
+  covered.q = covered.k;
+  const IdMap map(pairs_of(covered, b), a.none, b.none);
+  if (!map.only_joins_and_drops() || !map.dropped().empty()) return std::nullopt;
+  Reason out{"document", "", std::ssize(gaps)};
+  for (const auto& group : map.joined()) {
+    out.words += fmt::format("{} {}; ", list_words(a, group),
+                             reversed ? "instead of one" : "merged into one");
+    ++out.changes;
+  }
+  out.words += fmt::format("{} in {}", range_words(gaps, "token"),
+                           reversed ? "documents instead of none" : "no document");
+  return out;
+}
+
 /// Words for moved borders of consecutive documents, which are the same for queries and keys.
 MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   if (a.size() != b.size()) return std::nullopt;
@@ -263,11 +306,16 @@ MaybeReason documents_change(const Ids& a, const Ids& b) {
   if (there.only_joins_and_drops() && back.only_joins_and_drops())
     return std::nullopt;  // the documents are equal
   const auto stretches_a = stretches(a.k, a.none), stretches_b = stretches(b.k, b.none);
+  const auto otherwise = [&] {
+    if (auto gaps = joins_with_gaps(a, b, false)) return *gaps;
+    if (auto gaps = joins_with_gaps(b, a, true)) return *gaps;
+    return first_difference(a, b);
+  };
+  if (!are_packed(a, stretches_a) || !are_packed(b, stretches_b)) return otherwise();
   auto best = moved_tail(stretches_a, stretches_b);
   const auto borders = moved_borders(stretches_a, stretches_b);
   if (borders && (!best || borders->changes < best->changes)) best = borders;
-  if (best) return best;
-  return first_difference(a, b);
+  return best ? *best : otherwise();
 }
 
 }  // namespace maskctl

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
@@ -178,8 +179,9 @@ class Pair {
     const auto& lines = rule.k.empty() ? rule.q : rule.k;
     if ((!rule.q.empty() && !rule.k.empty()) || lines.size() != 1) return;
     const Range at = lines.front(), all{0, extent_.queries};
-    const Plane& fuller = rule.open ? *b_ : *a_;
+    const Plane &fuller = rule.open ? *b_ : *a_, &other = rule.open ? *a_ : *b_;
     const Index inside = fuller.count(at, at);
+    if (rule.open && other.count(at, at) > 0) return;
     if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
     best_.wording = {"document", fmt::format("the document of {} {}", range_words(at, "token"),
                                              rule.open ? "added" : "missing")};
@@ -236,6 +238,12 @@ class Pair {
     std::vector<Fitted> found = recognition::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
+      if (extent_.queries == 1) {
+        for (Step& step : one.chain) {
+          const auto same = recognition::as_padding(step, extent_.keys);
+          if (same && same->size() == 1) step = same->front();
+        }
+      }
       const Regions regions = regions_between(plane_of(one.chain, extent_), target);
       by_chains(from_is.chain, one, from_is.residue.cells, regions, reversed);
     }
@@ -252,11 +260,14 @@ class Pair {
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
     // A is given, so if its chain is longer than necessary, the extra bits count as part of the
-    // claim.
+    // claim. A step that A need not have counts a little more, as it says nothing about A.
+    constexpr Index kDetour = 4;
     const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
                                   : description_.of(a) - plainest_a_;
-    const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
-                         (reversed ? 0 : regions.bits) + (residue_a + left) * description_.cell();
+    const bool idle_step = detour > 0 && regions.chain.empty();
+    const Index length = std::max<Index>(detour, 0) + (idle_step ? kDetour : 0) +
+                         bits_of(changes, false) + (reversed ? 0 : regions.bits) +
+                         (residue_a + left) * description_.cell();
     if (length >= best_length_) return;
     best_length_ = length;
     bent_ = Bent{a, b, regions.chain, reversed};
@@ -270,26 +281,50 @@ class Pair {
     }
     Chain other = bent.bent.chain;
     other.insert(other.end(), bent.regions.begin(), bent.regions.end());
-    Wording wording{kind_of(changes, !bent.regions.empty()),
-                    words_of(changes, bent.reversed ? inverted(bent.regions) : bent.regions)};
+    Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
+    for (const Step& region : bent.regions) {
+      add_words(wording.words, bent.reversed ? words_of_missing(region, bent.straight)
+                                             : step_words(region, shift()));
+    }
     best_.chains = bent.reversed ? ChainPair{std::move(wording), std::move(other), bent.straight}
                                  : ChainPair{std::move(wording), bent.straight, std::move(other)};
   }
 
-  static Chain inverted(Chain chain) {
-    for (Step& step : chain) {
-      auto& rule = step.as<step::Region>();
-      rule.open = !rule.open;
-    }
-    return chain;
+  /// Words for a region that only A has. It is the opposite state in B only if B's chain has no
+  /// cell of it in the region's own state.
+  std::string words_of_missing(const Step& region, const Chain& chain) const {
+    Step opposite = region;
+    auto& rule = opposite.as<step::Region>();
+    rule.open = !rule.open;
+    const PlanePtr b = plane_of(chain, extent_);
+    const PlanePtr changed = maskctl::apply(Mask(b), opposite).plane(0, 0);
+    return differing_cells(changed, b) == 0 ? step_words(opposite, shift())
+                                            : words_of_lacking(region);
+  }
+  /// "opening of queries 0-3, keys 0-3 missing": B's other steps may open some of these cells too.
+  std::string words_of_lacking(const Step& region) const {
+    const bool open = region.as<step::Region>().open;
+    std::string words = region_words_of(region);
+    words.resize(words.size() - std::string_view(open ? " open" : " closed").size());
+    return fmt::format("{} of {} missing", open ? "opening" : "closing", words);
+  }
+  static void add_words(std::string& words, const std::string& more) {
+    words += (words.empty() ? "" : " and ") + more;
   }
 
   Reason reason_of(const StepChange& change) const {
-    if (change.a && change.b)
+    if (change.a && change.b) {
+      if (change.a->is<step::Region>() && change.b->is<step::Region>()) {
+        return {
+            "region",
+            fmt::format("{} instead of {}", region_words_of(*change.b), region_words_of(*change.a)),
+            1};
+      }
       return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+    }
     const Step& step = change.a ? *change.a : *change.b;
     if (step.is<step::Region>()) {
-      return {"region", region_words_of(step) + (change.a ? " in A only" : ""), 1};
+      return {"region", change.a ? words_of_lacking(step) : region_words_of(step), 1};
     }
     return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
             1};

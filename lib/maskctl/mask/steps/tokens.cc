@@ -88,12 +88,15 @@ Index bits(const Tokens& rule, const ArgumentBits& bits) {
 
 namespace {
 
-/// The types of the queries, followed by those of the keys if these have an array of their own.
-std::vector<std::int32_t> types_in(const Tokens& rule) {
-  std::vector<std::int32_t> out = as_int32(rule.q.array, "types");
-  if (!rule.shared) {
-    const auto kv = as_int32(rule.kv.array, "types");
-    out.insert(out.end(), kv.begin(), kv.end());
+/// The tokens whose types differ, in the types of the queries or in those of the keys.
+struct ChangedTypes {
+  Index count = 0, first = -1;
+};
+ChangedTypes changed_types(const NamedArray& a, const NamedArray& b) {
+  const auto before = as_int32(a.array, "types"), after = as_int32(b.array, "types");
+  ChangedTypes out;
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    if (before[i] != after[i] && out.count++ == 0) out.first = static_cast<Index>(i);
   }
   return out;
 }
@@ -105,15 +108,18 @@ std::optional<Reason> change(const Tokens& a, const Step& other) {
   const auto* b = other.get_if<Tokens>();
   if (!b || a.join != b->join || a.zero != b->zero || a.shared != b->shared) return std::nullopt;
   Reason out = Reason::unchanged();
-  const auto before = types_in(a), after = types_in(*b);
-  Index differ = 0, first = -1;
-  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
-  }
-  if (differ > 0) {
-    out.add(fmt::format("token types of {} tokens changed, first token {}", differ,
-                        first % a.q.array.elements()));
-    out.changes += differ - 1;
+  const auto add = [&out](const ChangedTypes& changed, const char* one, const char* many) {
+    if (changed.count == 0) return;
+    out.add(fmt::format("token types of {} {} changed, first {} {}", changed.count,
+                        changed.count == 1 ? one : many, one, changed.first));
+    out.changes += changed.count - 1;
+  };
+  const ChangedTypes of_queries = changed_types(a.q, b->q);
+  if (a.shared) {
+    add(of_queries, "token", "tokens");
+  } else {
+    add(of_queries, "query", "queries");
+    add(changed_types(a.kv, b->kv), "key", "keys");
   }
   return out;
 }

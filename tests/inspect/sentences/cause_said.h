@@ -1,0 +1,391 @@
+// Whether the sentence in which diff names a cause is true. It is read word for word, and each part
+// is asked of the plain cells of both masks and of the steps of the printed pipelines.
+#pragma once
+
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspect/sentences/clauses.h"
+#include "inspect/sentences/plane_said.h"
+#include "inspect/sentences/plane_steps.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/recognise.h"
+
+namespace maskctl::test {
+
+using twin::Dense;
+
+/// What a cause claims, as it is printed.
+struct SaidCause {
+  std::string text;
+  bool by_pipelines = false;
+  Chain a, b, edit;  // what "A is", "B is" and "edit" print
+};
+inline SaidCause said(const DiffCause& cause) {
+  return {cause.text, cause.by_pipelines, cause.pipeline_a, cause.pipeline_b, cause.edit};
+}
+
+class CauseSaid {
+ public:
+  CauseSaid(SaidCause said, const Mask& a, const Mask& b)
+      : said_(std::move(said)),
+        mask_a_(a),
+        mask_b_(b),
+        a_(broadcast(twin::dense_of(a), twin::dense_of(b))),
+        b_(broadcast(twin::dense_of(b), twin::dense_of(a))) {
+    const Dense full = twin::make(a_.b, a_.h, a_.q, a_.k, yes);
+    by_edit_ = twin::zip(Op::kXor, twin::run_chain(a_, said_.edit), b_);
+    told_ = by_edit_;
+    if (!said_.by_pipelines) return;
+    told_ = twin::zip(
+        Op::kXor, twin::zip(Op::kXor, a_, b_),
+        twin::zip(Op::kXor, twin::run_chain(full, said_.a), twin::run_chain(full, said_.b)));
+  }
+
+  /// What is false; empty if the sentence is true.
+  std::string wrong() {
+    const std::string& text = said_.text;
+    if (text == "polarity inverted: B is open where A is closed") {
+      return b_ == twin::complement(a_) ? "" : "not inverted";
+    }
+    if (text == "q and k swapped: B is A transposed") {
+      return b_ == twin::transposed(a_) ? "" : "not transposed";
+    }
+    std::smatch m;
+    if (std::regex_match(text, m,
+                         std::regex("irregular: no rule, row, column or rectangle explains the "
+                                    "([0-9,]+) cells that differ"))) {
+      return number(m[1]) == open(twin::zip(Op::kXor, a_, b_)) ? "" : "another number of cells";
+    }
+    if (!text.starts_with("B = A with ")) return "unknown sentence";
+    const std::string rest = text.substr(11);
+    if (const auto whole = whole_mask(rest)) return *whole ? "" : "of the whole mask";
+    std::string first_error;
+    for (const bool cells_only : {true, false}) {
+      const std::string error = parts_wrong(rest, cells_only);
+      if (error.empty()) return "";
+      if (first_error.empty() || !cells_only) first_error = error;
+    }
+    return first_error;
+  }
+
+ private:
+  static bool yes(Index, Index, Index, Index) { return true; }
+  static Dense broadcast(const Dense& own, const Dense& other) {
+    return twin::make(std::max(own.b, other.b), std::max(own.h, other.h), own.q, own.k,
+                      [&](Index b, Index h, Index q, Index k) { return own.get(b, h, q, k); });
+  }
+  static Index open(const Dense& cells) {
+    return std::ranges::count_if(cells.cells, [](std::uint8_t cell) { return cell != 0; });
+  }
+  static Index number(std::string text) {
+    std::erase(text, ',');
+    return std::stoll(text);
+  }
+  Index shift() const { return a_.k - a_.q; }
+
+  /// Sentences about heads, batches and moved cells; nothing for others.
+  std::optional<bool> whole_mask(const std::string& rest) const {
+    std::smatch m;
+    if (std::regex_match(rest, m, std::regex("all cells moved by (-?\\d+) (keys|queries)"))) {
+      const Index by = number(m[1]), down = m[2] == "queries" ? by : 0,
+                  right = m[2] == "keys" ? by : 0;
+      return by != 0 &&
+             b_ == twin::make(a_.b, a_.h, a_.q, a_.k, [&](Index b, Index h, Index q, Index k) {
+               const Index from_q = q - down, from_k = k - right;
+               return from_q >= 0 && from_q < a_.q && from_k >= 0 && from_k < a_.k &&
+                      a_.get(b, h, from_q, from_k);
+             });
+    }
+    if (std::regex_match(rest, m, std::regex("(heads|batches) permuted: B's (.*)"))) {
+      return permuted(m[1] == "heads", m[2]);
+    }
+    const auto heads = [&](bool any) {
+      return twin::make(a_.b, a_.h, a_.q, a_.k, [&](Index b, Index, Index q, Index k) {
+        bool out = !any;
+        for (Index h = 0; h < a_.h; ++h)
+          out = any ? out || a_.get(b, h, q, k) : out && a_.get(b, h, q, k);
+        return out;
+      });
+    };
+    if (rest == "head 0 for all heads") {
+      return b_ == twin::make(a_.b, a_.h, a_.q, a_.k,
+                              [&](Index b, Index, Index q, Index k) { return a_.get(b, 0, q, k); });
+    }
+    if (rest == "what is open in all heads for each head") return b_ == heads(false);
+    if (rest == "what is open in any head for each head") return b_ == heads(true);
+    return std::nullopt;
+  }
+  /// "1 is A's 3, 3 is A's 1, and 4 more".
+  bool permuted(bool heads, std::string list) const {
+    std::map<Index, Index> from;
+    static const std::regex one(R"((\d+) is A's (\d+))"), more(R"(, and (\d+) more$)");
+    for (std::sregex_iterator i(list.begin(), list.end(), one), end; i != end; ++i) {
+      from[number((*i)[1])] = number((*i)[2]);
+    }
+    std::smatch m;
+    const bool cut = std::regex_search(list, m, more);
+    const Index members = heads ? a_.h : a_.b;
+    const auto same = [&](Index in_b, Index in_a) {
+      return heads ? twin::sliced(b_, {0, b_.b}, {in_b, in_b + 1}, {0, b_.q}, {0, b_.k}) ==
+                         twin::sliced(a_, {0, a_.b}, {in_a, in_a + 1}, {0, a_.q}, {0, a_.k})
+                   : twin::sliced(b_, {in_b, in_b + 1}, {0, b_.h}, {0, b_.q}, {0, b_.k}) ==
+                         twin::sliced(a_, {in_a, in_a + 1}, {0, a_.h}, {0, a_.q}, {0, a_.k});
+    };
+    std::set<Index> used;
+    for (Index i = 0; i < members; ++i) {
+      const auto at = from.find(i);
+      if (at == from.end() && cut) continue;
+      const Index source = at == from.end() ? i : at->second;
+      if (source >= members || (at != from.end() && source == i) || !same(i, source)) return false;
+      if (!used.insert(source).second) return false;
+    }
+    return std::ranges::all_of(from, [&](const auto& one) { return one.first < members; });
+  }
+
+  // ---- the words of steps, then cells ----
+
+  struct Group {
+    std::vector<Clause> clauses;
+    std::vector<std::pair<Index, Index>> planes;  // empty: all
+    Index more = 0;                               // how many planes are not listed
+  };
+
+  static bool take(const std::string& text, std::size_t& from, std::string_view word) {
+    if (text.compare(from, word.size(), word) != 0) return false;
+    from += word.size();
+    return true;
+  }
+
+  std::string parts_wrong(const std::string& rest, bool cells_only) {
+    std::size_t at = 0;
+    std::vector<Group> groups;
+    std::optional<std::string> cells;
+    if (cells_only) {
+      cells = rest;
+    } else {
+      for (;;) {
+        Group group;
+        for (;;) {
+          const std::string clause = clause_at(rest, at);
+          if (clause.empty()) return "not understood: " + rest.substr(at);
+          at += clause.size();
+          group.clauses.push_back({clause});
+          if (take(rest, at, " in each document")) {
+            for (Clause& one : group.clauses) one.inside = true;
+          }
+          if (!take(rest, at, " and ")) break;
+        }
+        static const std::regex where(R"( \(((?:batch|head) [^()]*)\))");
+        std::smatch m;
+        if (std::regex_search(rest.begin() + static_cast<std::ptrdiff_t>(at), rest.end(), m, where,
+                              std::regex_constants::match_continuous)) {
+          if (!planes_of(m[1], group)) return "planes: " + m[1].str();
+          at += static_cast<std::size_t>(m[0].length());
+        }
+        groups.push_back(std::move(group));
+        if (!take(rest, at, "; ")) break;
+      }
+      if (take(rest, at, ", and ")) cells = rest.substr(at);
+      if (!cells && at != rest.size()) return "not understood: " + rest.substr(at);
+    }
+    const Dense told = told_;
+    std::string error = groups_wrong(groups);
+    if (error.empty()) error = cells_wrong(cells);
+    told_ = told;
+    return error;
+  }
+
+  bool planes_of(const std::string& text, Group& group) const {
+    static const std::regex one(R"((?:batch (\d+))?(?:, )?(?:head (\d+))?)"), more(R"((\d+) more)");
+    std::size_t from = 0;
+    while (from <= text.size()) {
+      const std::size_t end = std::min(text.find("; ", from), text.size());
+      const std::string part = text.substr(from, end - from);
+      std::smatch m;
+      if (std::regex_match(part, m, more)) {
+        group.more = number(m[1]);
+      } else if (std::regex_match(part, m, one)) {
+        if (m[1].matched != (a_.b > 1) || m[2].matched != (a_.h > 1)) return false;
+        const Index b = m[1].matched ? number(m[1]) : 0, h = m[2].matched ? number(m[2]) : 0;
+        if (b >= a_.b || h >= a_.h) return false;
+        group.planes.emplace_back(b, h);
+      } else {
+        return false;
+      }
+      from = end + 2;
+    }
+    return !group.planes.empty();
+  }
+
+  /// "query 3, key 4 open and ..." or "12 cells, the first ...", against the cells that no step
+  /// explains.
+  std::string cells_wrong(const std::optional<std::string>& cells) const {
+    const Index left = open(told_);
+    if (!cells) return left == 0 ? "" : std::to_string(left) + " cells are not named";
+    static const std::regex one(
+        R"((?:batch (\d+), )?(?:head (\d+), )?query (\d+), key (\d+) (open|closed)(?: \(document (\d+) sees document (\d+)\))?)");
+    static const std::regex many(R"(([0-9,]+) cells, the first (.*))");
+    std::smatch m;
+    if (std::regex_match(*cells, m, many)) {
+      if (number(m[1]) != left) return "another number of cells";
+      const std::string first = m[2];
+      std::smatch cell;
+      if (!std::regex_match(first, cell, one)) return "not cells";
+      return cell_wrong(cell, first_told());
+    }
+    std::set<Cell, CellOrder> named;
+    std::string text = *cells;
+    for (;;) {
+      if (!std::regex_search(text, m, one, std::regex_constants::match_continuous))
+        return "not cells";
+      if (std::string error = cell_wrong(m, {}); !error.empty()) return error;
+      named.insert(cell_of(m));
+      text = m.suffix();
+      std::size_t at = 0;
+      if (text.empty()) break;
+      if (!take(text, at, "; ") && !take(text, at, " and ")) return "not cells";
+      text = text.substr(at);
+    }
+    return std::ssize(named) == left ? "" : "another number of cells";
+  }
+  struct CellOrder {
+    bool operator()(const Cell& x, const Cell& y) const {
+      return std::tuple(x.batch, x.head, x.query, x.key) <
+             std::tuple(y.batch, y.head, y.query, y.key);
+    }
+  };
+  static Cell cell_of(const std::smatch& m) {
+    return {m[1].matched ? number(m[1]) : 0, m[2].matched ? number(m[2]) : 0, number(m[3]),
+            number(m[4])};
+  }
+  std::optional<Cell> first_told() const {
+    for (Index b = 0; b < told_.b; ++b)
+      for (Index h = 0; h < told_.h; ++h)
+        for (Index q = 0; q < told_.q; ++q)
+          for (Index k = 0; k < told_.k; ++k)
+            if (told_.get(b, h, q, k)) return Cell{b, h, q, k};
+    return {};
+  }
+  std::string cell_wrong(const std::smatch& m, const std::optional<Cell>& expected) const {
+    if (m[1].matched != (a_.b > 1) || m[2].matched != (a_.h > 1)) return "a cell without its plane";
+    const Cell cell = cell_of(m);
+    if (cell.batch >= a_.b || cell.head >= a_.h || cell.query >= a_.q || cell.key >= a_.k) {
+      return "a cell outside";
+    }
+    if (!told_.get(cell.batch, cell.head, cell.query, cell.key)) return "a cell that is explained";
+    if (b_.get(cell.batch, cell.head, cell.query, cell.key) != (m[5] == "open"))
+      return "a cell's state";
+    if (expected && !(*expected == cell)) return "not the first cell";
+    if (m[6].matched && !crosses(cell, number(m[6]), number(m[7]))) return "documents of a cell";
+    return "";
+  }
+  /// True if documents of the printed pipelines put the query in one and the key in the other, or
+  /// documents that make B's plane, or A's, but for few cells.
+  bool crosses(const Cell& cell, Index of_query, Index of_key) const {
+    constexpr Index kFewCells = 4;
+    std::vector<Chain> chains{steps_of_plane(said_.b, cell.batch, cell.head),
+                              steps_of_plane(said_.a, cell.batch, cell.head)};
+    for (const Mask* side : {&mask_b_, &mask_a_}) {
+      const Mask plane(
+          side->plane(side->batch() == 1 ? 0 : cell.batch, side->heads() == 1 ? 0 : cell.head));
+      // What is found first depends on how the plane is stored.
+      const Mask lines(recognition::compacted(plane.plane(0, 0), 0));
+      for (const Mask& form : {plane, lines, twin::mask_of(twin::dense_of(plane))}) {
+        for (const bool guess : {false, true}) {
+          Recognised found = recognise(form, {.guess = guess});
+          if (found.residue.cells <= kFewCells) chains.push_back(std::move(found.chain));
+        }
+      }
+    }
+    for (const Chain& chain : chains) {
+      for (const Step& step : chain) {
+        const auto ids = ids_of_step(step, a_.q, a_.k);
+        if (!ids) continue;
+        const auto number_of = [&](Index id) -> Index {
+          std::set<Index> before;
+          for (const Index other : ids->k) {
+            if (other == id) return std::ssize(before);
+            if (other >= 0) before.insert(other);
+          }
+          return -1;
+        };
+        const Index in_q = ids->q[static_cast<std::size_t>(cell.query)],
+                    in_k = ids->k[static_cast<std::size_t>(cell.key)];
+        if (in_q < 0 || in_k < 0 || in_q == in_k) continue;
+        // Lengths number their documents from the first on, empty ones too.
+        const bool lengths = step.is<step::DocumentLengths>() || step.is<step::Within>();
+        if (lengths ? in_q == of_query && in_k == of_key
+                    : number_of(in_q) == of_query && number_of(in_k) == of_key) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // ---- groups: the steps in which the pipelines of a plane differ ----
+
+  std::string groups_wrong(const std::vector<Group>& groups) {
+    std::set<std::pair<Index, Index>> said_planes;
+    Index more = 0;
+    for (const Group& group : groups) {
+      std::vector<std::pair<Index, Index>> planes = group.planes;
+      if (planes.empty()) {
+        if (groups.size() > 1) return "a group without planes";
+        for (Index b = 0; b < a_.b; ++b)
+          for (Index h = 0; h < a_.h; ++h) planes.emplace_back(b, h);
+      }
+      more += group.more;
+      for (const auto& [b, h] : planes) {
+        if (!said_planes.emplace(b, h).second) return "a plane in two groups";
+        if (twin::plane_of(a_, b, h) == twin::plane_of(b_, b, h))
+          return "a plane that does not differ";
+        if (std::string error = plane_wrong(group.clauses, b, h); !error.empty()) {
+          return "batch " + std::to_string(b) + ", head " + std::to_string(h) + ": " + error;
+        }
+      }
+    }
+    Index unnamed = 0;
+    for (Index b = 0; b < a_.b; ++b) {
+      for (Index h = 0; h < a_.h; ++h) {
+        if (said_planes.contains({b, h})) continue;
+        if (twin::plane_of(a_, b, h) == twin::plane_of(b_, b, h)) continue;
+        if (!plane_wrong({}, b, h).empty()) ++unnamed;
+      }
+    }
+    return unnamed == more ? "" : "planes that are not named";
+  }
+
+  /// Judges the clauses by the pipelines of the plane, or as an edit of A: whichever they match,
+  /// and of both the one that leaves fewer cells.
+  std::string plane_wrong(const std::vector<Clause>& clauses, Index b, Index h) {
+    const Dense a = twin::plane_of(a_, b, h);
+    std::string error = "no pipelines";
+    if (said_.by_pipelines) {
+      const Dense full = twin::make(1, 1, a_.q, a_.k, yes);
+      error = PlaneSaid(a, twin::plane_of(b_, b, h), twin::plane_of(told_, b, h))
+                  .wrong(clauses, full, steps_of_plane(said_.a, b, h), full,
+                         steps_of_plane(said_.b, b, h));
+    }
+    const std::string other = PlaneSaid(a, twin::plane_of(b_, b, h), twin::plane_of(told_, b, h))
+                                  .wrong(clauses, a, {}, a, steps_of_plane(said_.edit, b, h));
+    const Index left = open(twin::plane_of(told_, b, h)),
+                left_by_edit = open(twin::plane_of(by_edit_, b, h));
+    if (error.empty() && (!other.empty() || left <= left_by_edit)) return "";
+    if (!other.empty()) return said_.by_pipelines ? error : other;
+    for (Index q = 0; q < a_.q; ++q)
+      for (Index k = 0; k < a_.k; ++k) told_.set(b, h, q, k, by_edit_.get(b, h, q, k));
+    return "";
+  }
+  SaidCause said_;
+  const Mask &mask_a_, &mask_b_;
+  Dense a_, b_;
+  Dense told_, by_edit_;  // the differences that no step explains, and those that no edit does
+};
+
+}  // namespace maskctl::test

@@ -1,0 +1,81 @@
+// Every sentence in which diff names a cause is true of the cells of both masks; and a sentence
+// with one number changed is not.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <regex>
+
+#include "inspect/sentences/cause_said.h"
+#include "inspect/sentences/drawn_masks.h"
+#include "maskctl/mask/steps/chain_text.h"
+#include "support/catch_compat.h"
+#include "support/rounds.h"
+
+namespace maskctl::test {
+namespace {
+
+Index drawn_pairs_asked(Index usual) {
+  const char* many = std::getenv("MASKCTL_SENTENCES");
+  return many ? std::atoll(many) : rounds(usual);
+}
+
+TEST_CASE("diff: the cause of a difference is true", "[sentences]") {
+  const Index draws = drawn_pairs_asked(400);
+  Index false_ones = 0;
+  for (Index i = 0; i < draws; ++i) {
+    const DrawnPair pair = MaskDraws(static_cast<std::uint64_t>(i) + 31000).pair();
+    const auto cause = diff_cause(pair.a, pair.b);
+    REQUIRE(cause);
+    const std::string wrong = CauseSaid(said(*cause), pair.a, pair.b).wrong();
+    if (wrong.empty()) continue;
+    ++false_ones;
+    FAIL_CHECK("pair " << i << ": " << cause->text << ": " << wrong << "\n  A is "
+                       << to_text(cause->pipeline_a, "a.npz") << "\n  B is "
+                       << to_text(cause->pipeline_b, "b.npz") << "\n  edit "
+                       << to_text(cause->edit, "e.npz") << "\n  cells " << cause->residue_a.cells
+                       << " " << cause->residue_b.cells << " " << cause->edit_residue.cells);
+  }
+  CHECK(false_ones == 0);
+}
+
+/// The sentence with its i-th number one larger; nothing if it has fewer.
+std::optional<std::string> with_number_changed(const std::string& text, Index i) {
+  static const std::regex number(R"(\d+)");
+  std::sregex_iterator at(text.begin(), text.end(), number), end;
+  for (; i > 0 && at != end; --i) ++at;
+  if (at == end) return std::nullopt;
+  return text.substr(0, static_cast<std::size_t>(at->position())) +
+         std::to_string(std::stoll(at->str()) + 1) +
+         text.substr(static_cast<std::size_t>(at->position() + at->length()));
+}
+
+TEST_CASE("diff: a cause with one number or state changed is found to be false", "[sentences]") {
+  Index planted = 0;
+  for (Index i = 0; i < rounds<Index>(90); ++i) {
+    const DrawnPair pair = MaskDraws(static_cast<std::uint64_t>(i) + 52000).pair();
+    const auto cause = diff_cause(pair.a, pair.b);
+    REQUIRE(cause);
+    std::vector<std::string> texts;
+    for (Index n = 0; n < 8; ++n) {
+      if (auto text = with_number_changed(cause->text, n)) texts.push_back(std::move(*text));
+    }
+    for (const auto& [from, to] :
+         {std::pair(" open", " closed"), std::pair(" closed", " open"),
+          std::pair(" missing", " added"), std::pair(" added", " missing")}) {
+      const std::size_t at = cause->text.find(from);
+      if (at == std::string::npos) continue;
+      texts.push_back(std::string(cause->text).replace(at, std::string_view(from).size(), to));
+    }
+    for (const std::string& text : texts) {
+      SaidCause lie = said(*cause);
+      lie.text = text;
+      ++planted;
+      INFO("pair " << i << ": " << cause->text);
+      CHECK_FALSE((text + ": " + CauseSaid(lie, pair.a, pair.b).wrong()) == text + ": ");
+    }
+  }
+  CHECK(planted > rounds(300));
+}
+
+}  // namespace
+}  // namespace maskctl::test

@@ -1,0 +1,250 @@
+// Whether clauses account for all steps in which the chains of one plane of A and of B differ.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspect/sentences/plane_steps.h"
+#include "inspect/sentences/step_words.h"
+
+namespace maskctl::test {
+
+struct Clause {
+  std::string text;
+  bool inside = false;  // "... in each document"
+};
+
+class PlaneSaid {
+ public:
+  using Dense = twin::Dense;
+  /// `told`: the cells that the sentence names one by one, or counts.
+  PlaneSaid(Dense a, Dense b, Dense told)
+      : a_(std::move(a)), b_(std::move(b)), told_(std::move(told)) {}
+
+  /// What is false of these clauses, where the chains start from these cells; empty if nothing.
+  std::string wrong(const std::vector<Clause>& clauses, const Dense& from_a, Chain in_a,
+                    const Dense& from_b, Chain in_b) {
+    idle_.clear();
+    note_idle(from_a, in_a);
+    note_idle(from_b, in_b);
+    cancel(in_a, in_b);
+    clauses_ = &clauses;
+    Account account{in_a, in_b, std::vector<int>(in_a.size()), std::vector<int>(in_b.size()), {}};
+    if (accounts(clauses, 0, account)) return "";
+    std::string text;
+    for (const Clause& clause : clauses) text += clause.text + " | ";
+    return text + " does not turn " + text_of(in_a) + " into " + text_of(in_b);
+  }
+
+ private:
+  /// Inside documents, queries and keys are counted from the document's own.
+  Index shift() const { return inside_ ? 0 : a_.k - a_.q; }
+
+  /// The steps that only one of two chains has.
+  static void cancel(Chain& a, Chain& b) {
+    for (std::size_t i = 0; i < a.size();) {
+      const auto at = std::ranges::find(b, a[i]);
+      if (at == b.end()) {
+        ++i;
+        continue;
+      }
+      b.erase(at);
+      a.erase(a.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  /// Notes the steps that change no cell where they stand.
+  void note_idle(Dense cells, const Chain& chain) {
+    for (const Step& step : chain) {
+      Dense next = twin::run_step(cells, step);
+      if (next == cells) idle_.push_back(step);
+      cells = std::move(next);
+    }
+  }
+  static std::string text_of(const Chain& chain) {
+    std::string out;
+    for (const Step& step : chain) out += step_said(step, 0, 0) + ", ";
+    return "(" + out + ")";
+  }
+
+  /// Which steps are explained so far: alone (1), or as a pair that became each other (2).
+  struct Account {
+    Chain a, b;
+    std::vector<int> a_used, b_used;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  };
+
+  bool accounts(const std::vector<Clause>& clauses, std::size_t from, Account account) {
+    if (from == clauses.size()) return nothing_left(std::move(account));
+    const Clause& clause = clauses[from];
+    if (clause.inside) return accounts_inside(clauses, from, account);
+    const Account before = account;
+    const StepsSaid steps(a_.q, a_.k, shift());
+    for (std::size_t i = 0; i < account.a.size(); ++i) {
+      if (account.a_used[i] != 0 || !misses(clause.text, account.a[i])) continue;
+      account.a_used[i] = 1;
+      if (accounts(clauses, from + 1, account)) return true;
+      account = before;
+    }
+    for (std::size_t j = 0; j < account.b.size(); ++j) {
+      if (account.b_used[j] != 0 || !adds(clause.text, account.b[j])) continue;
+      account.b_used[j] = 1;
+      if (accounts(clauses, from + 1, account)) return true;
+      account = before;
+    }
+    for (std::size_t i = 0; i < account.a.size(); ++i) {
+      for (std::size_t j = 0; j < account.b.size(); ++j) {
+        const bool known = std::ranges::find(account.pairs, std::pair(i, j)) != account.pairs.end();
+        if (!known && (account.a_used[i] != 0 || account.b_used[j] != 0)) continue;
+        if (!steps.holds(clause.text, account.a[i], account.b[j])) continue;
+        if (!known) account.pairs.emplace_back(i, j);
+        account.a_used[i] = account.b_used[j] = 2;
+        if (accounts(clauses, from + 1, account)) return true;
+        account = before;
+      }
+    }
+    return false;
+  }
+  /// Clauses "... in each document": they explain how the steps inside one `within` step differ.
+  bool accounts_inside(const std::vector<Clause>& clauses, std::size_t from,
+                       const Account& account) {
+    std::size_t end = from;
+    std::vector<Clause> inner;
+    while (end < clauses.size() && clauses[end].inside) inner.push_back({clauses[end++].text});
+    for (std::size_t i = 0; i < account.a.size(); ++i) {
+      for (std::size_t j = 0; j < account.b.size(); ++j) {
+        const auto* in_a = account.a[i].get_if<step::Within>();
+        const auto* in_b = account.b[j].get_if<step::Within>();
+        if (!in_a || !in_b || account.a_used[i] != 0 || account.b_used[j] != 0) continue;
+        Chain steps_a = in_a->chain, steps_b = in_b->chain;
+        cancel(steps_a, steps_b);
+        const bool was = inside_;
+        inside_ = true;
+        const Account parts{steps_a,
+                            steps_b,
+                            std::vector<int>(steps_a.size()),
+                            std::vector<int>(steps_b.size()),
+                            {}};
+        const bool holds = accounts(inner, 0, parts);
+        inside_ = was;
+        if (!holds) continue;
+        Account next = account;
+        next.pairs.emplace_back(i, j);
+        next.a_used[i] = next.b_used[j] = 2;
+        if (accounts(clauses, end, next)) return true;
+      }
+    }
+    return false;
+  }
+  /// Steps that no clause names must change nothing, or come in pairs with the same cells.
+  bool nothing_left(Account account) const {
+    const auto pass_idle = [&](const Chain& chain, std::vector<int>& used) {
+      for (std::size_t i = 0; i < chain.size(); ++i) {
+        if (used[i] == 0 && std::ranges::find(idle_, chain[i]) != idle_.end()) used[i] = 2;
+      }
+    };
+    pass_idle(account.a, account.a_used);
+    pass_idle(account.b, account.b_used);
+    // Several steps with the same words are said once.
+    for (const Clause& clause : *clauses_) {
+      for (std::size_t i = 0; i < account.a.size(); ++i) {
+        if (account.a_used[i] == 0 && misses(clause.text, account.a[i])) account.a_used[i] = 1;
+      }
+      for (std::size_t j = 0; j < account.b.size(); ++j) {
+        if (account.b_used[j] == 0 && adds(clause.text, account.b[j])) account.b_used[j] = 1;
+      }
+    }
+    for (std::size_t i = 0; i < account.a.size(); ++i) {
+      if (account.a_used[i] != 0) continue;
+      const auto same = [&](std::size_t j) {
+        return account.b_used[j] == 0 && same_cells(account.a[i], account.b[j]);
+      };
+      std::size_t j = 0;
+      while (j < account.b.size() && !same(j)) ++j;
+      if (j == account.b.size()) return false;
+      account.b_used[j] = 2;
+    }
+    return std::ranges::all_of(account.b_used, [](int used) { return used != 0; });
+  }
+  bool same_cells(const Step& x, const Step& y) const {
+    for (const bool open : {true, false}) {
+      const auto all = [open](Index, Index, Index, Index) { return open; };
+      const Dense start = twin::make(1, 1, a_.q, a_.k, all);
+      try {
+        if (twin::run_step(start, x) != twin::run_step(start, y)) return false;
+      } catch (const twin::Refused&) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::string words(const Step& step) const { return step_said(step, shift(), a_.q); }
+
+  /// True if B's plane has every cell of the region in this state, apart from those named singly.
+  bool is_region(const step::Region& region, bool open) const {
+    const auto in = [](const std::vector<Range>& ranges, Index i) {
+      return ranges.empty() || std::ranges::any_of(ranges, [i](const Range& range) {
+               return i >= range.begin && i < range.end;
+             });
+    };
+    for (Index q = 0; q < a_.q; ++q)
+      for (Index k = 0; k < a_.k; ++k)
+        if (in(region.q, q) && in(region.k, k) && b_.get(q, k) != open && !told_.get(q, k) &&
+            a_.get(q, k) != open)
+          return false;
+    return true;
+  }
+  bool misses(const std::string& clause, const Step& step) const {
+    if (const auto* region = step.get_if<step::Region>()) {
+      std::string cells = words(step);
+      cells.resize(cells.rfind(' '));
+      if (clause == (region->open ? "opening of " : "closing of ") + cells + " missing")
+        return true;
+      return clause == region_words(*region, !region->open, a_.q) &&
+             is_region(*region, !region->open);
+    }
+    return clause == words(step) + " missing";
+  }
+  bool adds(const std::string& clause, const Step& step) const {
+    if (const auto* region = step.get_if<step::Region>()) {
+      return clause == words(step) || clause == region_words(*region, region->open, -1) ||
+             is_document(clause, *region);
+    }
+    return clause == words(step) + " added";
+  }
+  /// "the document of tokens 3-5 missing": these tokens see only each other where they are open.
+  bool is_document(const std::string& clause, const step::Region& region) const {
+    const auto& lines = region.k.empty() ? region.q : region.k;
+    if ((!region.q.empty() && !region.k.empty()) || lines.size() != 1 || a_.q != a_.k) return false;
+    const Range at = lines[0];
+    if (clause != "the document of " + ranges_said({at}, "token", "tokens") +
+                      (region.open ? " added" : " missing")) {
+      return false;
+    }
+    const Dense& fuller = region.open ? b_ : a_;
+    const Dense& other = region.open ? a_ : b_;
+    Index inside = 0;
+    for (Index q = 0; q < a_.q; ++q) {
+      for (Index k = 0; k < a_.k; ++k) {
+        const bool in_q = q >= at.begin && q < at.end, in_k = k >= at.begin && k < at.end;
+        const bool open = fuller.get(q, k);
+        if (open && in_q != in_k) return false;
+        inside += open && in_q && in_k;
+        if ((in_q || in_k) && other.get(q, k) && !told_.get(q, k)) {
+          return false;
+        }
+      }
+    }
+    return inside > 0;
+  }
+
+  Dense a_, b_, told_;
+  bool inside_ = false;
+  std::vector<Step> idle_;
+  const std::vector<Clause>* clauses_ = nullptr;
+};
+
+}  // namespace maskctl::test
