@@ -1,7 +1,9 @@
 // maskctl seq: converts between lengths, positions and chunks of packed sequences.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 #include "app/cli/commands/command.h"
@@ -13,6 +15,7 @@
 #include "app/session/save.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/mask/arrays/packed.h"
 #include "maskctl/tensor/convert.h"
@@ -99,13 +102,46 @@ void check_cu_seqlens(const Tensor& cu, const std::string& source) {
   }
 }
 
-Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options) {
+/// The first row of a padding mask [B,S] with a real token after padding: lengths do not say where
+/// its tokens are.
+struct Misplaced {
+  Index row = 0, padding = 0, token = 0;
+  Index rows = 0;  // how many rows there are with such tokens
+};
+std::optional<Misplaced> misplaced_tokens(const Tensor& valid) {
+  const Index tokens = valid.extent(1);
+  const auto flags = valid.as<std::uint8_t>();
+  std::optional<Misplaced> out;
+  for (Index row = 0; row < valid.extent(0); ++row) {
+    const auto its = flags.subspan(as_size(row * tokens), as_size(tokens));
+    const auto padding = std::ranges::find(its, std::uint8_t{0});
+    const auto token =
+        std::find_if(padding, its.end(), [](std::uint8_t flag) { return flag != 0; });
+    if (token == its.end()) continue;
+    if (!out) out = Misplaced{row, padding - its.begin(), token - its.begin(), 0};
+    ++out->rows;
+  }
+  return out;
+}
+void note_misplaced(const Tensor& valid, const SeqOptions& options, Session& session) {
+  const auto found = misplaced_tokens(valid);
+  if (!found) return;
+  session.note(fmt::format(
+      "{}: row {} has padding at token {} before a real token {}{}: lengths count real tokens and "
+      "do "
+      "not say where they are; a kernel that takes them from the left reads padding",
+      printable(options.name), found->row, found->padding, found->token,
+      found->rows > 1 ? fmt::format(", and {} more rows are like it", found->rows - 1) : ""));
+}
+
+Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options, Session& session) {
   if (mask.rank() != 2) {
     throw Error(Errc::kShape, fmt::format("{}: shape {}; a padding mask is [B,S]", options.name,
                                           shape_text(mask.shape())));
   }
-  return prepare_cu_seqlens_from_mask(astype(mask, DType::kBool),
-                                      options.output.dtype.value_or(DType::kInt32));
+  const Tensor valid = astype(mask, DType::kBool);
+  note_misplaced(valid, options, session);
+  return prepare_cu_seqlens_from_mask(valid, options.output.dtype.value_or(DType::kInt32));
 }
 
 /// Appends the cumulative end of each document in one row of ids to `ends`: the last element of
@@ -141,11 +177,11 @@ Tensor cu_seqlens_of_documents(DocumentForm form, Tensor array, const SeqOptions
   return out;
 }
 
-Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
+Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options, Session& session) {
   Tensor array = loader.array(options.name);
   switch (options.form) {
     case SeqForm::kPadding:
-      return cu_seqlens_of_mask(array, options);
+      return cu_seqlens_of_mask(array, options, session);
     case SeqForm::kSegments:
       return cu_seqlens_of_documents(DocumentForm::kSegments, std::move(array), options);
     case SeqForm::kPositions:
@@ -183,7 +219,7 @@ Answer run(const SeqOptions& options, Session& session) {
   check_options(options, what);
   const SourceOptions plain;
   Loader loader(plain, session);
-  Tensor made = result(what, cu_seqlens_of(loader, options), options, session);
+  Tensor made = result(what, cu_seqlens_of(loader, options, session), options, session);
   if (options.output.dtype) made = astype(made, *options.output.dtype);
   if (options.output.dest.empty()) {
     return answer_in(
