@@ -86,6 +86,18 @@ MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to, Sess
   return out;
 }
 
+/// A bias that closes with finite numbers is written with the least finite one unless --fill is
+/// given: -inf would turn rows that are closed everywhere from weights into NaN.
+void keep_fill(const ConvertOptions& options, const BiasSeen& seen, MaskWriteOptions& how,
+               Session& session) {
+  if (options.fill != ConvertOptions::Fill::kDefault || !seen.min) return;
+  if (!seen.inf) {
+    how.fill = BiasFill::kMin;
+  } else {
+    session.note("finite numbers and -inf close cells; -inf is written for both (--fill min)");
+  }
+}
+
 std::string loss_text(Index lost, const ConvertedMask& converted) {
   const Index cells = converted.source.cells();
   return fmt::format("{} of {} ({})", grouped(lost), counted(cells, "cell"), percent(lost, cells));
@@ -119,6 +131,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   LoadedMask loaded = loader.read(options.name);
   const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, session);
+  if (to == ArrayKind::kBias) keep_fill(options, loaded.bias_seen, how, session);
   how.rank = loaded.rank;
   if (loaded.blocks && !how.block && lists_blocks(to)) how.block = loaded.blocks->size;
   ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
