@@ -30,9 +30,10 @@ def assert_mask(actual, expected, *, kind=None):
     __tracebackhide__ = True  # pytest then shows the line of the test
     actual = _as_mask(actual, "actual", kind=kind)
     expected = _as_mask(expected, "expected", actual, kind)
-    answer = actual.diff(expected, show=True)
+    answer = expected.diff(actual, show=True)
     if not answer:
-        raise AssertionError(f"the masks differ\n{answer}")
+        text = re.sub(r"\bA\b", "expected", re.sub(r"\bB\b", "actual", str(answer)))
+        raise AssertionError(f"the masks differ\n{text}")
 
 
 def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **options):
