@@ -15,7 +15,8 @@ LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
 # docs/json.md does not repeat the fields below the names on the left: they are those below the
 # names on the right.
-SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a"}
+SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a",
+           "lse": "out"}
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
 
@@ -31,6 +32,7 @@ printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
 KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
+MERGE = " ".join(f"{part}{name}=c.npz:{name}" for part in ("part0_", "part1_", "") for name in ("out", "lse"))
 COMMANDS = f"""
 info samples/padded.npy
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
@@ -64,6 +66,7 @@ verify gen:window:keys=32,n=64 {KERNEL} --solve
 verify gen:window:keys=32,n=64 {KERNEL} --given lse=c.npz:lse
 verify gen:causal:n=64 {INPUTS} --given samples/bugs/kernel_q.npy
 mutants gen:window:keys=9,n=40 --count 20 --dim 8 --rule allclose:9,9 --rule allclose:0,0
+verify-merge {MERGE}
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
 backends flash_attention

@@ -9,7 +9,8 @@ namespace maskctl::app {
   /* kAsk    */ ROW(kWhy) ROW(kDiff) ROW(kCost) ROW(kRecognise) ROW(kTranslate) ROW(kBlockmap)   \
                 ROW(kOps)                                                                        \
   /* kChange */ ROW(kGen) ROW(kApply) ROW(kConvert) ROW(kCombine)                                \
-  /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kMutants) ROW(kProbe) ROW(kAudit) ROW(kBench) ROW(kBackends)     \
+  /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kVerifyMerge) ROW(kMutants) ROW(kProbe) ROW(kAudit)  \
+                ROW(kBench) ROW(kBackends)                                                        \
   /* kCi     */ ROW(kCheck) ROW(kGolden) ROW(kCompletions)
 
 #define MASKCTL_DECLARED(name) extern const Command name;
