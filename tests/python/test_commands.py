@@ -126,6 +126,22 @@ def test_an_output_is_judged(samples):
     assert "obeys another mask: window left 32 instead of 31" in str(answer)
 
 
+def test_a_merge_is_judged():
+    random = np.random.default_rng(5)
+    outs = random.standard_normal((2, 1, 6, 3, 8)).astype("f4")  # of two parts, [B, T, H, D]
+    lses = random.standard_normal((2, 1, 3, 6)).astype("f4")
+    weights = np.exp(lses) / np.exp(lses).sum(0)
+    out = np.einsum("pbhq,pbqhd->bqhd", weights, outs)
+    given = {f"part{n}_{name}": of[n] for n in range(2) for name, of in (("out", outs), ("lse", lses))}
+    right = maskctl.run("verify-merge", out=out, lse=np.log(np.exp(lses).sum(0)), **given)
+    assert right and right.verdict == "right" and right.shape == [1, 3, 6, 8]
+    wrong = maskctl.run("verify-merge", out=outs.mean(0), **given)
+    assert not wrong and wrong.data["out"]["fits"][0] == "equal weights" and wrong.lse is None
+    with pytest.raises(Error, match="no part1_lse"):
+        del given["part1_lse"]
+        maskctl.run("verify-merge", out=out, **given)
+
+
 def test_files_are_read(samples):
     leaked = Mask(np.load(samples / "leaked.npy"))
     for source in ("batch.npz:attention_mask", "batch.h5:/train/attention_mask"):
