@@ -82,6 +82,9 @@ Json probe_json(const ProbeReport& report) {
   out["averaged_rows"] = report.averaged_rows;
   out["nan_rows"] = report.nan_rows;
   out["untold"] = report.untold;
+  out["faults"] = report.call.faults;
+  out["told"] = report.call.told;
+  out["not_seen"] = report.call.untold;
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "maskctl/attention/by_name.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/verify/judge.h"
+#include "maskctl/verify/probe.h"
 
 namespace maskctl::app {
 
@@ -22,6 +23,7 @@ struct ProbeReport {
   Index averaged_rows = 0, nan_rows = 0;
   Index untold = 0;  // cells declared open that got weight 0, perhaps without being closed
   DType precision = DType::kFloat32;  // dtype of the kernel's outputs
+  attention::ProbeCallVerdict call;   // what is known of the call beside its mask
 };
 
 /// Statistics of an array. NaN and infinite elements are counted in not_finite and ignored

@@ -35,7 +35,7 @@ TEST_CASE("probe finds a window that is off by one, from outputs and from weight
   CHECK(made.status == 0);
   CHECK(made.out.empty());
   CHECK(contains(made.err, "call the kernel 2 times"));
-  CHECK(contains(made.err, "maskctl probe read gen:window:keys=8,n=30 OUT.npy"));
+  CHECK(contains(made.err, "maskctl probe read gen:window:keys=8,n=30 OUT.npy --probe probe.npz"));
   CHECK(sandbox.run(foreign_kernel("8", "right.npy") + foreign_kernel("9", "wrong.npy")).err == "");
   const Outcome right = sandbox.run("maskctl probe read" + mask + "right.npy");
   CHECK(right.status == 0);
@@ -52,6 +52,60 @@ TEST_CASE("probe finds a window that is off by one, from outputs and from weight
   const Outcome weights = sandbox.run("maskctl probe read" + mask + "w.npy --weights --json");
   CHECK(weights.status == 1);
   CHECK(contains(weights.out, "\"opened_by_kernel\": 22"));
+}
+
+/// Returns shell lines that run a causal kernel in float16 on the arrays of probe.npz, with 2 query
+/// heads for each of 2 key heads. `heads` says in Python which key head each query head reads, and
+/// `scale` by what q . k is multiplied.
+std::string kernel_of_heads(const std::string& heads, const std::string& scale) {
+  return "/usr/bin/python3 - <<'END'\n"
+         "import numpy as np\n"
+         "z = np.load('probe.npz'); q, k, v = z['q'], z['k'], z['v']\n"
+         "d = q.shape[-1]; heads = " +
+         heads + "; scale = " + scale +
+         "\n"
+         "s = np.einsum('bqhd,bkhd->bhqk', q.astype('f4'), k[:, :, heads].astype('f4')) * scale\n"
+         "s = np.where(np.tri(q.shape[1], dtype=bool), s, -np.inf)\n"
+         "w = np.exp(s - s.max(-1, keepdims=True))\n"
+         "w, total = w.astype('f2').astype('f4'), w.sum(-1)\n"
+         "out = [np.einsum('bhqk,bkhd->bqhd', w, np.broadcast_to(x, k.shape)[:, :, heads])\n"
+         "       / total.transpose(0, 2, 1)[..., None] for x in v.astype('f4')]\n"
+         "np.save('out.npy', np.stack(out).astype('f2'))\n"
+         "END\n";
+}
+
+TEST_CASE("probe names key heads that are read in turn, and another scale") {
+  const Sandbox sandbox;
+  const std::string mask = " gen:causal:n=30 ";
+  const Outcome made =
+      sandbox.run("maskctl probe make" + mask +
+                  "--heads 4 --kv-heads 2 --head-dim 16 --dtype float16 -o probe.npz");
+  CHECK(contains(made.err, "maskctl probe read gen:causal:n=30 OUT.npy --probe probe.npz\n"));
+  const std::string read = "maskctl probe read" + mask + "out.npy --probe probe.npz";
+  REQUIRE(sandbox.run(kernel_of_heads("[0, 0, 1, 1]", "0.25")).err.empty());
+  const Outcome right = sandbox.run(read);
+  CHECK(right.status == 0);
+  CHECK(contains(right.out, "differ    in no cell\nright     key heads, softmax_scale 0.25\n"));
+  CHECK(contains(right.out, "not seen  a bias or soft cap weaker than rounding, "));
+  const Outcome other = sandbox.run(read + " --softmax-scale 0.125");
+  CHECK(other.status == 1);
+  CHECK(contains(other.out, "wrong     softmax_scale 0.25 instead of 0.125\n"));
+  REQUIRE(sandbox.run(kernel_of_heads("[0, 1, 0, 1]", "0.25")).err.empty());
+  const Outcome turned = sandbox.run(read);
+  CHECK(turned.status == 1);
+  CHECK(contains(turned.out,
+                 "differ    in no cell\n"
+                 "wrong     query head h reads key head h mod 2 instead of h / 2\n"));
+  REQUIRE(sandbox.run(kernel_of_heads("[0, 0, 1, 1]", "1")).err.empty());
+  const Outcome scaled = sandbox.run(read + " --json");
+  CHECK(scaled.status == 1);
+  CHECK(contains(scaled.out, "\"faults\": [\"softmax_scale 1 instead of 0.25\"]"));
+  const Outcome cells = sandbox.run("maskctl probe read" + mask + "out.npy");
+  CHECK(cells.status == 0);
+  CHECK(
+      contains(cells.out, "not seen  key heads, softmax_scale, bias, sinks, soft cap, dropout, "));
+  check_refused(sandbox, read + " --layout bhtd", "with heads first");
+  check_refused(sandbox, "maskctl probe read" + mask + "out.npy --softmax-scale 1", "--probe");
 }
 
 TEST_CASE("probe refuses what does not fit") {

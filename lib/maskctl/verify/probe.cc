@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <optional>
 #include <span>
@@ -14,9 +15,13 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/key_side.h"
+#include "maskctl/verify/probe_outputs.h"
 
 namespace maskctl::attention {
 namespace {
+
+/// The largest logit of a key but the first: ln(1.5).
+constexpr double kMostTilt = 0.405465108108164;
 
 void check(const ProbeShape& shape, DType dtype) {
   const Index least =
@@ -42,14 +47,31 @@ void fill_first(Tensor& tensor, Index dim, float value) {
   for (std::size_t i = 0; i < all.size(); i += as_size(dim)) all[i] = value;
 }
 
+/// A number in [0, 1) for a key and its head, without a pattern that a shift of either could keep.
+double level_of(Index key, Index head) {
+  std::uint64_t x = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15U +
+                    static_cast<std::uint64_t>(head) * 0xD1B54A32D192ED03U;
+  for (const int shift : {30, 27}) x = (x ^ (x >> shift)) * 0xBF58476D1CE4E5B9U;
+  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/// The logit of a key under the usual scale.
+double probe_logit(Index key, Index head) {
+  if (key == 0) return std::numbers::ln2;
+  // Key 1 is the least, so that the weights of a row that sees all keys are never equal.
+  return key == 1 ? 0 : kMostTilt * level_of(key, head);
+}
+
 Tensor probe_keys(const ProbeShape& shape) {
   Tensor key(DType::kFloat32,
              arranged(shape.layout, shape.batch, shape.keys, shape.kv_heads, shape.dim));
-  const float tilt = std::numbers::ln2_v<float> * std::sqrt(static_cast<float>(shape.dim));
+  const double scale = std::sqrt(static_cast<double>(shape.dim));
   for (Index b = 0; b < shape.batch; ++b) {
     for (Index u = 0; u < shape.kv_heads; ++u) {
-      const Index first = vector_at(shape.layout, b, 0, u, shape.keys, shape.kv_heads);
-      key.as<float>()[as_size(first * shape.dim)] = tilt;
+      for (Index j = 0; j < shape.keys; ++j) {
+        const Index at = vector_at(shape.layout, b, j, u, shape.keys, shape.kv_heads);
+        key.as<float>()[as_size(at * shape.dim)] = static_cast<float>(scale * probe_logit(j, u));
+      }
     }
   }
   return key;
@@ -67,19 +89,6 @@ Tensor probe_values(const ProbeShape& shape) {
   }
   return value;
 }
-
-/// Weights in any memory layout: the weight of key pD + c in row (b, h, i) is data[p * pass + b *
-/// batch + h * head + i * query + c].
-struct WeightView {
-  const float* data;
-  Index batch_extent, heads, queries, keys, dim;
-  Index pass, batch, head, query;
-
-  void row(Index b, Index h, Index i, std::vector<float>& out) const {
-    const float* at = data + b * batch + h * head + i * query;
-    for (Index j = 0; j < keys; ++j) out[as_size(j)] = at[j / dim * pass + j % dim];
-  }
-};
 
 enum class RowKind : std::uint8_t { kWeights, kAveraged, kNan };
 
@@ -186,11 +195,6 @@ ProbeReading read(const WeightView& view, double threshold, float evenness,
           std::ranges::count(kinds, RowKind::kAveraged), std::ranges::count(kinds, RowKind::kNan)};
 }
 
-Tensor as_floats(const Tensor& tensor, const char* what) {
-  check_float(what, tensor);
-  return astype(tensor, DType::kFloat32);
-}
-
 }  // namespace
 
 Probe make_probe(const ProbeShape& shape, DType dtype) {
@@ -203,25 +207,8 @@ Probe make_probe(const ProbeShape& shape, DType dtype) {
 }
 
 ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold) {
-  if (outputs.rank() != 5 || outputs.elements() == 0 ||
-      outputs.extent(0) != ceil_div(keys, outputs.extent(4))) {
-    refuse_shape(
-        fmt::format("outputs are {}, expected ({}) with passes = ceil({} keys / head_dim), the "
-                    "outputs of the passes stacked, also of one: np.stack([out])",
-                    shape_text(outputs.shape()),
-                    layout == Layout::kBthd ? "passes, batch, queries, heads, head_dim"
-                                            : "passes, batch, heads, queries, head_dim",
-                    keys));
-  }
-  const Tensor floats = as_floats(outputs, "the output");
-  const bool heads_last = layout == Layout::kBthd;
-  const Index heads = outputs.extent(heads_last ? 3 : 2);
-  const Index queries = outputs.extent(heads_last ? 2 : 3), dim = outputs.extent(4);
-  const Index plane = queries * heads * dim;
-  return read({floats.as<float>().data(), outputs.extent(1), heads, queries, keys, dim,
-               outputs.extent(1) * plane, plane, heads_last ? dim : queries * dim,
-               heads_last ? heads * dim : dim},
-              threshold, 1.25F, {}, nullptr);
+  const ProbeOutputs given(outputs, keys, layout);
+  return read(given.weights(), threshold, 1.25F, {}, nullptr);
 }
 
 ProbeReading read_weights(const Tensor& weights, double threshold, const Mask* declared) {
@@ -238,7 +225,8 @@ ProbeReading read_weights(const Tensor& weights, double threshold, const Mask* d
     refuse_shape(fmt::format("weights are {}, the declared mask is {}", shape_text(weights.shape()),
                              shape_text(*declared)));
   }
-  const Tensor floats = as_floats(weights, "the array of weights");
+  check_float("the array of weights", weights);
+  const Tensor floats = astype(weights, DType::kFloat32);
   const Index heads = weights.extent(1), queries = weights.extent(2), keys = weights.extent(3);
   return read({floats.as<float>().data(), weights.extent(0), heads, queries, keys, keys, 0,
                heads * queries * keys, queries * keys, keys},

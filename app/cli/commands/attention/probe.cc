@@ -30,6 +30,8 @@ struct ProbeOptions {
   std::optional<attention::Layout> layout;  // absent: bthd
   bool weights = false;
   double threshold = 0;
+  std::string probe;            // container of the probe's q and k
+  std::optional<double> scale;  // absent: 1/sqrt(head_dim)
   OutputOptions output;
   bool json = false;
 };
@@ -52,6 +54,13 @@ void declare(OptionList& list, ProbeOptions& probe) {
   list.value(
       "--threshold", "X", "a weight above X times the largest of its row means open (0)",
       [&probe](const std::string& text) { probe.threshold = parse_number(text, "--threshold"); });
+  list.text("--probe", "FILE",
+            "what `probe make` wrote: q and k show the key heads and the scale too (read)",
+            probe.probe);
+  list.value(
+      "--softmax-scale", "X",
+      "the scale that the kernel should use, with --probe (1/sqrt(head_dim))",
+      [&probe](const std::string& text) { probe.scale = parse_number(text, "--softmax-scale"); });
   declare_output(list, probe.output);
   list.json("maskctl.probe/1", probe.json);
 }
@@ -86,14 +95,28 @@ Answer make(const ProbeOptions& options, const Mask& mask, Session& session) {
                 "{0} times with v[p], p = 0 to {1}, save the np.stack of its outputs, and "
                 "read them",
                 shape.passes(), shape.passes() - 1);
-  session.note(fmt::format("call the kernel {} back with: maskctl probe read {} OUT.npy", calls,
-                           options.name));
+  const bool heads_first = options.layout == attention::Layout::kBhtd;
+  session.note(
+      fmt::format("call the kernel {} back with: maskctl probe read {} OUT.npy --probe {}{}", calls,
+                  options.name, options.output.dest, heads_first ? " --layout bhtd" : ""));
   return {};
 }
 
 std::string cells_text(Index open, Index cells) {
   return fmt::format("{} of {} open ({})", grouped(open), counted(cells, "cell"),
                      percent(open, cells));
+}
+
+/// What is known of the call beside its mask, and what is not.
+std::string call_text(const ProbeReport& report) {
+  std::string out;
+  for (const std::string& fault : report.call.faults) {
+    out += fmt::format("{:<10}{}\n", "wrong", fault);
+  }
+  if (!report.call.told.empty()) {
+    out += fmt::format("{:<10}{}\n", "right", joined(report.call.told, ", "));
+  }
+  return out + fmt::format("{:<10}{}\n", "not seen", joined(report.call.untold, ", "));
 }
 
 std::string report_text(const ProbeReport& report, const SourceOptions& source) {
@@ -115,14 +138,17 @@ std::string report_text(const ProbeReport& report, const SourceOptions& source) 
         "untold", counted(report.untold, "cell"), name(report.precision));
   }
   if (diff.equal()) {
-    return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "");
+    return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "") +
+           call_text(report);
   }
   out +=
       fmt::format("{:<10}in {}: {} declared open are closed, {} declared closed are open\n",
                   "differ", counted(diff.only_a + diff.only_b, "cell"), diff.only_a, diff.only_b);
   out += fmt::format("{:<10}{}\n", "first", cell_text(*diff.first));
-  if (report.cause.empty()) return out;
-  return out + fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
+  if (!report.cause.empty()) {
+    out += fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
+  }
+  return out + call_text(report);
 }
 
 attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
@@ -130,6 +156,24 @@ attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
   if (options.weights) return attention::read_weights(given, options.threshold, &declared);
   return attention::read_probe(
       given, declared.keys(), options.layout.value_or(attention::Layout::kBthd), options.threshold);
+}
+
+/// What the outputs tell of the call beside its mask; without --probe, nothing.
+attention::ProbeCallVerdict call_verdict(const ProbeOptions& options, const Tensor& given,
+                                         const Mask& read, Loader& loader) {
+  if (options.probe.empty()) {
+    if (!options.scale) return attention::judge_probe_call({});
+    throw Error(Errc::kInvalidArgument,
+                "--softmax-scale: only q and k of the probe show the scale; give --probe FILE too");
+  }
+  if (options.weights) {
+    throw Error(Errc::kInvalidArgument,
+                "--probe: reads the outputs of a probe; --weights are of other queries and keys");
+  }
+  const Tensor query = loader.array(options.probe + ":q"), key = loader.array(options.probe + ":k");
+  const attention::ProbeInputs inputs{
+      &query, &key, options.layout.value_or(attention::Layout::kBthd), options.scale};
+  return attention::judge_probe_call(attention::read_probe_call(given, inputs, read));
 }
 
 Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, Session& session) {
@@ -140,6 +184,7 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
   const Tensor given = loader.array(options.out);
   attention::ProbeReading reading = reading_of(given, declared, options);
   ProbeReport report;
+  report.call = call_verdict(options, given, reading.mask, loader);
   report.declared = options.name;
   report.applied = options.out;
   report.precision = precision_of(given);
@@ -160,7 +205,7 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
     report.cause = diff_cause(declared, reading.mask, report.diff)->text;
   }
   if (!options.output.dest.empty()) write_output(reading.mask, options.output, session);
-  const bool differs = !report.diff.equal() || reading.nan_rows > 0;
+  const bool differs = !report.diff.equal() || reading.nan_rows > 0 || !report.call.faults.empty();
   const int status = differs ? 1 : report.untold > 0 ? 2 : 0;
   return answer_in(
       options.json, [&] { return report_text(report, options.source); },
@@ -182,9 +227,10 @@ extern const Command kProbe = command<ProbeOptions, declare, run>({
     .operands = "make|read SOURCE [OUT]",
     .summary = "find out which mask a kernel really applies",
     .examples = "  maskctl probe make mask.npy --head-dim 64 -o probe.npz\n"
-                "  maskctl probe read mask.npy out.npy\n"
+                "  maskctl probe read mask.npy out.npy --probe probe.npz\n"
                 "  maskctl probe read mask.npy weights.npy --weights -o applied.npy\n",
-    .negative = "the kernel applied another mask than the declared one",
+    .negative =
+        "the kernel applied another mask than the declared one, or other key heads or scales",
 });
 
 }  // namespace maskctl::app
