@@ -27,6 +27,8 @@ struct Kernel {
   std::function<Index(Index head)> key_head;  // absent: h / group
   double sink = 0;                            // added to the sum of the exponentials
   double bias = 0;                            // times (i - j)
+  bool rounds = false;                        // the exponentials to the type of the arrays
+  bool widens = false;                        // the outputs to float32
 };
 
 struct Run {
@@ -35,6 +37,14 @@ struct Run {
   Mask mask;
   DType dtype;
 };
+
+void round_all(DType dtype, std::vector<double>& numbers) {
+  Tensor all(DType::kFloat32, {static_cast<Index>(numbers.size())});
+  std::ranges::transform(numbers, all.as<float>().begin(),
+                         [](double x) { return static_cast<float>(x); });
+  all = astype(astype(all, dtype), DType::kFloat32);
+  std::ranges::copy(all.as<float>(), numbers.begin());
+}
 
 /// The outputs of all passes, [passes,B,Q,H,D]: the weight of key pD + c in channel c.
 Tensor outputs_of(const Run& run, const Kernel& kernel) {
@@ -64,6 +74,7 @@ Tensor outputs_of(const Run& run, const Kernel& kernel) {
           weights[as_size(j)] = std::exp(logit);
           sum += weights[as_size(j)];
         }
+        if (kernel.rounds) round_all(run.dtype, weights);
         for (Index j = 0; j < s.keys && sum > 0; ++j) {
           const Index pass = j / s.dim;
           const Index row = ((pass * s.batch + b) * s.queries + i) * s.heads + h;
@@ -73,7 +84,7 @@ Tensor outputs_of(const Run& run, const Kernel& kernel) {
       }
     }
   }
-  return astype(out, run.dtype);
+  return kernel.widens ? out : astype(out, run.dtype);
 }
 
 /// A random probe of 2 or more key heads, and a mask.
@@ -125,6 +136,12 @@ TEST_CASE("probe call: right kernels have no fault, wrong heads and scales are n
     INFO((right.verdict.faults.empty() ? "" : right.verdict.faults.front()));
     REQUIRE(right.verdict.faults.empty());
     CHECK(zip(Op::kXor, right.mask, run.mask).count() == 0);
+    for (const bool widens : {false, true}) {
+      Kernel rounding;
+      rounding.rounds = true;
+      rounding.widens = widens;
+      REQUIRE(found(run, rounding).verdict.faults.empty());
+    }
     told += has(right.verdict.told, "key heads") ? 1 : 0;
     Kernel turned;
     turned.key_head = [&run](Index h) { return h % run.shape.kv_heads; };

@@ -112,13 +112,15 @@ void check_arrays(const Tensor& query, const Tensor& key, Layout layout, const M
 /// Reads the rows of one query head.
 class HeadReader {
  public:
-  HeadReader(const WeightView& weights, const ProbeLogits& logits, DType precision,
+  /// `precision` is that of the outputs, `keys` that of the keys.
+  HeadReader(const WeightView& weights, const ProbeLogits& logits, DType precision, DType keys,
              const Mask& read)
       : weights_(weights),
         logits_(logits),
         read_(read),
-        // A weight is rounded as it is and as an element of the output, and by fast exponentials.
-        relative_(std::max(epsilon(precision), 0x1p-11)),
+        // A weight is rounded as it is and as an element of the output, and at least as products
+        // of TF32 are.
+        relative_(std::max({epsilon(precision), epsilon(keys), 0x1p-10})),
         least_(least_number(precision)) {}
 
   void add_rows(Index head) {
@@ -215,8 +217,8 @@ ProbeCall read_probe_call(const Tensor& outputs, const ProbeInputs& inputs, cons
   out.kv_heads = logits.heads();
   out.scale = inputs.scale.value_or(1 / std::sqrt(static_cast<double>(inputs.query->extent(3))));
   out.heads.resize(as_size(heads));
-  std::vector<HeadReader> readers(as_size(heads),
-                                  HeadReader(given.weights(), logits, precision, read));
+  std::vector<HeadReader> readers(as_size(heads), HeadReader(given.weights(), logits, precision,
+                                                             precision_of(*inputs.key), read));
   parallel_for(heads, [&](Index h) {
     HeadReader& reader = readers[as_size(h)];
     reader.add_rows(h);
