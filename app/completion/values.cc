@@ -117,6 +117,16 @@ void argument(const Part& part, const LineBefore& line, Completions& out) {
   }
 }
 
+/// Completes "NAME=SOURCE", where NAME is an array of a merge, or a file that holds such arrays.
+void merged(const Part& part, const LineBefore&, Completions& out) {
+  const std::size_t equals = part.text.find('=');
+  if (equals != part.text.npos) return complete_source(part.after(equals + 1), out);
+  for (const char* name : {"part0_out", "part0_lse", "part1_out", "part1_lse", "out", "lse"}) {
+    out.add(part, fmt::format("{}=", name));
+  }
+  out.add_paths(part);
+}
+
 /// Completes "[NAME=]SOURCE", where NAME is a result of the operation.
 void result(const Part& part, const LineBefore& line, Completions& out) {
   const std::size_t equals = part.text.find('=');
@@ -168,7 +178,7 @@ constexpr Row kRows[] = {
     {"ENTRY", entry},       {"NAME=VALUE", argument},
     {"LIBRARY", library},   {"LIBRARY+...", library},
     {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
-    {"MUTANT", mutant},
+    {"MUTANT", mutant},     {"NAME=SOURCE", merged},
 };
 
 /// True for a choice that is typed literally: "all" in "N|all", but not N.

@@ -58,6 +58,7 @@ TEST_CASE("completion: exact answers") {
       {"golden ''", {"check", "update", "list", "init"}},
       {"golden check samples/golden.toml w", {"window and sinks"}},
       {"probe ''", {"make", "read"}},
+      {"verify-merge part0", {"\tfiles", "part0_out=", "part0_lse="}},
       {"info x --as cu", {"cu_seqlens"}},
       {"convert x --dtype bf", {"bfloat16"}},
       {"attend --cache ''", {"\tdirectories"}},

@@ -108,7 +108,7 @@ TEST_CASE("verify-merge: arrays by name, and what is refused") {
        "the merged out is (2, 3, 24), out of part 0 is"},
       {"maskctl verify-merge m.npz lse=m.npz:out", "the merged lse is (2, 24, 3, 16), expected"},
       {"maskctl verify-merge m.npz --lse-base 10", "--lse-base"},
-      {"maskctl verify-merge", "no NAME=VALUE"},
+      {"maskctl verify-merge", "no NAME=SOURCE"},
   };
   for (const auto& [line, part] : table) check_refused(sandbox, line, part);
 }

@@ -39,7 +39,7 @@ constexpr std::string_view kMoreOfAll =
 std::string command_lines() {
   return by_group(
       [](std::string_view group) { return fmt::format("\n{}:\n", group); },
-      [](const Command& row) { return fmt::format("  {:<12}{}\n", row.name, row.summary); });
+      [](const Command& row) { return fmt::format("  {:<13}{}\n", row.name, row.summary); });
 }
 
 /// The names and placeholder of an option: "-o, --output DEST".

@@ -185,7 +185,7 @@ class Line:
                 raise Error(f"{keyword}: a {type(value).__name__} is no value of it; expected text or numbers")
             self.options += [(name, self._value(keyword, one)) for one in values
                              if one is not None and one is not False]
-        elif "NAME=VALUE" in self._words:
+        elif "NAME=VALUE" in self._words or "NAME=SOURCE" in self._words:
             self.operands.append(f"{keyword}={self.word(keyword, value)}")
         else:
             known = sorted(keyword_of(name) for name in self._words if name[:2] == "--")

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "maskctl/verify/candidates/merge.h"
+#include "maskctl/verify/merged.h"
 
 namespace maskctl::attention {
 namespace {

@@ -36,7 +36,7 @@ struct VerifyMergeOptions {
 constexpr std::string_view kBases[] = {"e", "2"};
 
 void declare(OptionList& list, VerifyMergeOptions& merge) {
-  list.operands("NAME=VALUE", merge.words);
+  list.operands("NAME=SOURCE", merge.words);
   declare_layout(list, "axes of the outputs: time or heads first (bthd)", merge.layout);
   list.choice("--lse-base", kBases, "base of the logarithm in each lse (e)",
               [&merge](std::size_t base) { merge.base_2 = base == 1; });

@@ -9,8 +9,8 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/mask/leaves.h"
-#include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/key_side.h"
+#include "maskctl/verify/merged.h"
 
 namespace maskctl::attention {
 namespace {

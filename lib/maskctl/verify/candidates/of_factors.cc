@@ -10,7 +10,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
-#include "maskctl/verify/candidates/merge.h"
+#include "maskctl/verify/merged.h"
 #include "maskctl/verify/rounding.h"
 
 namespace maskctl::attention {

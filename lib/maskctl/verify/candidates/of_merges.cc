@@ -16,9 +16,9 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
-#include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/candidates/some_queries.h"
 #include "maskctl/verify/key_side.h"
+#include "maskctl/verify/merged.h"
 #include "maskctl/verify/rounding.h"
 
 namespace maskctl::attention {

@@ -13,8 +13,8 @@
 
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
-#include "maskctl/verify/candidates/merge.h"
 #include "maskctl/verify/key_side.h"
+#include "maskctl/verify/merged.h"
 
 namespace maskctl::attention {
 namespace {

@@ -1,4 +1,4 @@
-#include "maskctl/verify/trial.h"
+#include "maskctl/verify/candidates/trial.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "maskctl/verify/candidates/merge.h"
+#include "maskctl/verify/merged.h"
 
 #include <algorithm>
 #include <cmath>
