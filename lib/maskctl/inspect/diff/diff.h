@@ -70,7 +70,7 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff
 /// that came before them, for a mask that was read as ids, positions or lengths.
 struct KnownChains {
   std::optional<Chain> a, b;
-  std::optional<Documents> documents_a, documents_b;
+  std::optional<Documents> documents_a = {}, documents_b = {};
 };
 /// diff_cause() with what is known of both. If both chains are, and differ in a single step, that
 /// is the cause, and no rule is searched. Planes of which only the documents differ are described
