@@ -75,6 +75,13 @@ bool has_shorter_rows(const Mask& mask, const Mask& declared) {
   return false;
 }
 
+/// Whether the rows as a whole are nearer to the candidate than to the declared mask.
+bool is_likelier(const std::vector<RowResidual>& rows) {
+  double along = 0, squared = 0;
+  for (const RowResidual& row : rows) along += row.along, squared += row.squared;
+  return 2 * along > squared;
+}
+
 /// The verdict of arrays together, from that of each: the first of these that one of them has.
 constexpr Verdict kWorstFirst[] = {Verdict::kNone,      Verdict::kAnother, Verdict::kPartly,
                                    Verdict::kOtherCall, Verdict::kUnclear, Verdict::kObeys};
@@ -123,13 +130,16 @@ void Trial::add(const Candidates& candidates) {
     if (candidate.mask && !call_->can_change_mask()) continue;
     const NamedResults results = candidate.results();
     std::optional<NamedResults> spread;
-    if (candidate.mask && has_shorter_rows(*candidate.mask, *call_->mask())) {
-      spread = call_->with_random_signs(*candidate.mask);
-    }
     for (Part& part : parts_) {
-      if (auto rows = part.residuals.under(results, spread ? &*spread : nullptr)) {
-        part.tried.push_back({candidate.text, candidate.mask, *std::move(rows)});
+      auto rows = part.residuals.under(results);
+      if (!rows) continue;
+      // The noise of rows with fewer keys takes a run of its own, so only where it may matter.
+      if (candidate.mask && is_likelier(*rows) &&
+          has_shorter_rows(*candidate.mask, *call_->mask())) {
+        if (!spread) spread = call_->with_random_signs(*candidate.mask);
+        if (spread) rows = part.residuals.under(results, &*spread);
       }
+      part.tried.push_back({candidate.text, candidate.mask, *std::move(rows)});
     }
     candidates_.push_back(candidate);
   }
