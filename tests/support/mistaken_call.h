@@ -150,6 +150,18 @@ class MistakeMaker {
       with("h mod Hkv", [](MistakenCall& c) { c.heads_in_turn = true; });
     }
     with("no mask|without", [](MistakenCall& c) { std::ranges::fill(c.open, 1); });
+    with("rounded to int8|a noise of", [](MistakenCall& c) {
+      for (auto* array : {&c.k, &c.v}) {
+        for (auto from = array->begin(); from != array->end(); from += c.dim) {
+          double most = 0;
+          std::for_each_n(from, c.dim, [&most](double x) { most = std::max(most, std::abs(x)); });
+          std::for_each_n(from, c.dim, [most](double& x) {
+            if (most > 0) x = std::nearbyint(x / most * 127) * most / 127;
+          });
+        }
+      }
+    });
+    of_slots(all);
     of_rows(all);
     if (call_.keys >= 8 && call_.sinks.empty()) of_merges(all);
     if (has_lse_) of_lse(all);
@@ -327,6 +339,24 @@ class MistakeMaker {
     MistakenResult nothing = right_;
     std::ranges::fill(nothing.out, 0.0);
     all.push_back({"rows of zeros", std::move(nothing)});
+  }
+
+  /// Three keys of logit 0 and value 0 in every denominator.
+  void of_slots(std::vector<Mistake>& all) {
+    MistakenResult slots = right_;
+    const MistakenCall& c = call_;
+    for (Index b = 0; b < c.batch; ++b) {
+      for (Index h = 0; h < c.heads; ++h) {
+        for (Index i = 0; i < c.queries; ++i) {
+          double& lse = slots.lse[static_cast<std::size_t>((b * c.heads + h) * c.queries + i)];
+          const double share = 1 / (1 + 3 * std::exp(-lse));
+          const Index row = (b * c.queries + i) * c.heads + h;
+          std::for_each_n(slots.out.begin() + row * c.dim, c.dim, [&](double& x) { x *= share; });
+          lse = std::log(std::exp(lse) + 3);
+        }
+      }
+    }
+    all.push_back({"of logit 0 and value 0", std::move(slots)});
   }
 
   /// Mistakes of the lse alone.

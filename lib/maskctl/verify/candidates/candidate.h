@@ -18,8 +18,8 @@ struct Candidate {
   std::optional<Mask> mask;  // the mask that it applies; absent: the declared one, in another call
   /// Makes the results. A candidate may leave out results that it says nothing of.
   std::function<NamedResults()> results;
-  /// Each row has numbers of its own that are fitted to the given results, so that it fits noise.
-  bool by_row = false;
+  /// It explains noise: each row has numbers of its own, or inputs are rounded to a grid.
+  bool explains_noise = false;
 };
 using Candidates = std::vector<Candidate>;
 

@@ -131,9 +131,11 @@ Candidates of_caches(const std::shared_ptr<const CallVariants>& call, const Name
   }
   constexpr double kMuchNearer = 0.1;
   if (!best || least > kMuchNearer * before) return {};
-  return {{best->text(), {}, [call, cache = *best] {
-             return call->run(cache.in(call->operation(), call->arguments()));
-           }}};
+  Candidate out{best->text(), {}, [call, cache = *best] {
+                  return call->run(cache.in(call->operation(), call->arguments()));
+                }};
+  out.explains_noise = true;
+  return {std::move(out)};
 }
 
 }  // namespace maskctl::attention

@@ -157,7 +157,7 @@ Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
                          fmt::format("the declared output, each row times a number of its own, "
                                      "{:.3g} to {:.3g}, as another denominator makes it",
                                      least, most));
-  out.by_row = true;
+  out.explains_noise = true;
   return {std::move(out)};
 }
 

@@ -293,7 +293,7 @@ Candidates of_row_merges(const std::shared_ptr<const CallVariants>& call,
   const auto found = found_cut(*call, declared, given);
   if (!found) return {};
   Candidate out = CutKeys(call, found->cut).fitted(astype(given.at("out"), DType::kFloat32));
-  out.by_row = true;
+  out.explains_noise = true;
   return {std::move(out)};
 }
 

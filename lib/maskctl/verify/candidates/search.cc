@@ -57,14 +57,15 @@ std::string nan_keys(const Operation& operation, const NamedArguments& arguments
   return range_words(ranges_of(ascending), "key", "keys", kMostRanges);
 }
 
-/// Judges again with inputs that are as noisy as the results look, where `before` is the judgement
-/// without. Words for this noise are added to a verdict that is then possible.
-std::optional<Judgement> judged_with_noise(Trial& trial, const Judgement& before) {
+/// Judges again with inputs that are as noisy as the results look. Words for this noise are added
+/// to a verdict that is then possible.
+std::optional<Judgement> judged_with_noise(Trial& trial) {
   constexpr double kMuch = 3, kMost = 0.3;
   constexpr int kRounds = 3;  // at first, other roundings than those of the inputs count as well
   const double usual = trial.inputs();
   if (trial.call()->gradients()) return {};
-  Judgement out = before;
+  trial.suppose_noise(usual);
+  Judgement out = trial.judge();
   for (int round = 0; round < kRounds; ++round) {
     const double noise = trial.inputs() * std::sqrt(out.noise);
     if (!(noise > kMuch * usual && noise < kMost)) return {};
@@ -107,7 +108,7 @@ class Search {
       if (is_settled()) return found_;
     }
     if (found_.verdict != Verdict::kNone) return found_;
-    const auto noisy = judged_with_noise(trial_, found_);
+    const auto noisy = judged_with_noise(trial_);
     return noisy ? *noisy : found_;
   }
 

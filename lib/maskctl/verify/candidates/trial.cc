@@ -181,7 +181,7 @@ void Trial::suppose_noise(double inputs) {
   parts_.clear();
   add_parts(inputs);
   Candidates all = std::exchange(candidates_, {});
-  std::erase_if(all, [](const Candidate& candidate) { return candidate.by_row; });
+  std::erase_if(all, [](const Candidate& candidate) { return candidate.explains_noise; });
   add(all);
 }
 

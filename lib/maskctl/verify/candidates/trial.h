@@ -36,7 +36,7 @@ class Trial {
   Judgement judge() const;
 
   /// Supposes that the kernel read its inputs with a relative error of `inputs`, and compares anew
-  /// all candidates but those that fit each row for itself.
+  /// all candidates but those that explain noise.
   void suppose_noise(double inputs);
   /// The relative error of one rounding of the inputs that is supposed.
   double inputs() const { return inputs_; }
