@@ -62,25 +62,12 @@ NamedResults CallVariants::run(const NamedArguments& arguments) const {
   return results;
 }
 
-NamedResults CallVariants::under(const Mask& mask) const {
-  NamedArguments changed = arguments_;
-  changed.mask = mask;
-  return run(changed);
+bool CallVariants::has_values() const {
+  const auto found = arguments_.arrays.find("value");
+  return found != arguments_.arrays.end() && found->second.dtype() == DType::kFloat32;
 }
 
-std::optional<NamedResults> CallVariants::with_random_signs() const {
-  return with_random_signs(arguments_);
-}
-
-std::optional<NamedResults> CallVariants::with_random_signs(const Mask& mask) const {
-  NamedArguments changed = arguments_;
-  changed.mask = mask;
-  return with_random_signs(std::move(changed));
-}
-
-std::optional<NamedResults> CallVariants::with_random_signs(NamedArguments arguments) const {
-  const auto found = arguments.arrays.find("value");
-  if (found == arguments.arrays.end() || found->second.dtype() != DType::kFloat32) return {};
+NamedArguments CallVariants::randomly_signed(NamedArguments arguments) {
   NamedArguments changed = without_gradients(std::move(arguments));
   Tensor& value = changed.arrays.at("value");
   const Index length = value.shape().back(), rows = length == 0 ? 0 : value.elements() / length;
@@ -89,7 +76,11 @@ std::optional<NamedResults> CallVariants::with_random_signs(NamedArguments argum
     if (signs.as<float>()[as_size(n)] > 0) continue;
     for (float& x : value.as<float>().subspan(as_size(n * length), as_size(length))) x = -x;
   }
-  return run(changed);
+  return changed;
+}
+
+std::optional<NamedResults> CallVariants::with_random_signs() const {
+  return has_values() ? std::optional(run(randomly_signed(arguments_))) : std::nullopt;
 }
 
 bool CallVariants::takes_lse_cotangent() const {

@@ -36,20 +36,19 @@ class CallVariants {
   /// Whether gradients are among the results.
   bool gradients() const { return gradients_; }
   NamedResults declared() const { return run(arguments_); }
-  NamedResults under(const Mask& mask) const;
-  /// The results of the declared call after each value vector is multiplied by 1 or -1 at random;
-  /// absent if the call has no separate array of f32 values.
+  /// Whether there is a separate array of f32 values.
+  bool has_values() const;
+  /// The arguments with each value vector multiplied by 1 or -1 at random, and without gradients.
+  /// Needs has_values().
+  static NamedArguments randomly_signed(NamedArguments arguments);
+  /// The results of the declared call for such values.
   std::optional<NamedResults> with_random_signs() const;
-  /// The same under another mask.
-  std::optional<NamedResults> with_random_signs(const Mask& mask) const;
   bool takes_lse_cotangent() const;
   /// The gradients of the call for these cotangents.
   NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
   NamedResults run(const NamedArguments& arguments) const;
 
  private:
-  std::optional<NamedResults> with_random_signs(NamedArguments arguments) const;
-
   const Operation* operation_;
   NamedArguments arguments_;
   std::optional<Mask> mask_;

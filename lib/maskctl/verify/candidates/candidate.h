@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "maskctl/attention/by_name.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/verify/call_variants.h"
 
 namespace maskctl::attention {
 
@@ -18,9 +20,16 @@ struct Candidate {
   std::optional<Mask> mask;  // the mask that it applies; absent: the declared one, in another call
   /// Makes the results. A candidate may leave out results that it says nothing of.
   std::function<NamedResults()> results;
+  /// Makes the results for values of random signs (CallVariants::randomly_signed()), which show how
+  /// noisy each row is. Null: not known, or as in the declared call.
+  std::function<NamedResults()> signed_results = {};
   /// It explains noise: each row has numbers of its own, or inputs are rounded to a grid.
   bool explains_noise = false;
 };
 using Candidates = std::vector<Candidate>;
+
+/// A candidate that runs the call with arguments that `change` has changed.
+Candidate with_arguments(const std::shared_ptr<const CallVariants>& call, std::string text,
+                         std::optional<Mask> mask, std::function<void(NamedArguments&)> change);
 
 }  // namespace maskctl::attention

@@ -36,14 +36,9 @@ Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
   return out;
 }
 
-/// A candidate that runs the call with its arguments changed.
 Candidate with(const SharedCall& call, std::string text,
                std::function<void(NamedArguments&)> change) {
-  return {std::move(text), {}, [call, change = std::move(change)] {
-            NamedArguments changed = call->arguments();
-            change(changed);
-            return call->run(changed);
-          }};
+  return with_arguments(call, std::move(text), {}, std::move(change));
 }
 
 bool has_array(const CallVariants& call, const char* name) {

@@ -6,8 +6,8 @@ Candidates of_masks(const std::shared_ptr<const CallVariants>& call,
                     std::span<const Neighbour> masks) {
   Candidates out;
   for (const Neighbour& other : masks) {
-    out.push_back(
-        {other.text, other.mask, [call, mask = other.mask] { return call->under(mask); }});
+    out.push_back(with_arguments(call, other.text, other.mask,
+                                 [mask = other.mask](auto& arguments) { arguments.mask = mask; }));
   }
   return out;
 }

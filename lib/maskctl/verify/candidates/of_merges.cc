@@ -99,16 +99,22 @@ class CutKeys {
   Candidate only(bool first) const {
     const Range lost = first ? Range{cut_, keys_} : Range{0, cut_};
     const Mask& mask = *call_->mask();
-    Mask other =
+    const Mask other =
         zip(Op::kSub, mask, Mask(key_ranges(mask.queries(), keys_, std::vector<Range>{lost})));
-    return {fmt::format("keys {}-{} not read", lost.begin, lost.end - 1), other,
-            [call = call_, other] { return call->under(other); }};
+    return with_arguments(call_, fmt::format("keys {}-{} not read", lost.begin, lost.end - 1),
+                          other, [other](NamedArguments& arguments) { arguments.mask = other; });
   }
 
   Candidate merged_by(const NamedFactors& mistake) const {
-    return {text(mistake.text), {}, [self = *this, factors = mistake.factors] {
-              return self.merged_results(self.call_->arguments(), factors);
-            }};
+    Candidate out{text(mistake.text), {}, [self = *this, factors = mistake.factors] {
+                    return self.merged_results(self.call_->arguments(), factors);
+                  }};
+    if (call_->has_values()) {
+      out.signed_results = [self = *this, factors = mistake.factors] {
+        return self.merged_results(CallVariants::randomly_signed(self.call_->arguments()), factors);
+      };
+    }
+    return out;
   }
   NamedResults merged_results(const NamedArguments& arguments, const PartFactors& factors) const {
     NamedResults results = merged(*call_, over_keys(*call_, arguments, {0, cut_}, true),

@@ -261,12 +261,18 @@ Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const Name
   const Tensor seen = astype(found->second, DType::kFloat32);
   // The lse either moves with the rows or is as declared.
   const auto reordered = [&](const std::string& text, const std::vector<Index>& source) {
-    Candidates out{{text, {}, [declared, source] { return with_rows(declared, "out", source); }}};
+    std::function<NamedResults()> flipped;
+    if (call->has_values()) {
+      flipped = [call, source] { return with_rows(*call->with_random_signs(), "out", source); };
+    }
+    Candidates out{
+        {text, {}, [declared, source] { return with_rows(declared, "out", source); }, flipped}};
     if (given.contains("lse") && can_merge(declared)) {
-      out.push_back({text + ", and their lse with them", {}, [declared, source, call] {
-                       return with_rows(with_rows(declared, "out", source), "lse",
-                                        lse_rows(*call, declared.at("lse"), source));
-                     }});
+      const auto with_lse = [declared, source, call] {
+        return with_rows(with_rows(declared, "out", source), "lse",
+                         lse_rows(*call, declared.at("lse"), source));
+      };
+      out.push_back({text + ", and their lse with them", {}, with_lse, flipped});
     }
     return out;
   };

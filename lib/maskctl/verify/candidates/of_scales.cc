@@ -102,11 +102,9 @@ Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const Name
     if (std::abs(scale / before - 1) < kSame) return;
     std::string text = fmt::format("softmax_scale {:.5g} instead of {:.5g}", scale, before);
     if (!words.empty()) text += fmt::format(" ({})", words);
-    out.push_back({std::move(text), {}, [call, scale] {
-                     NamedArguments changed = call->arguments();
-                     changed.options["softmax_scale"] = fmt::format("{:.17g}", scale);
-                     return call->run(changed);
-                   }});
+    out.push_back(with_arguments(call, std::move(text), {}, [scale](NamedArguments& arguments) {
+      arguments.options["softmax_scale"] = fmt::format("{:.17g}", scale);
+    }));
   };
   constexpr double kAbout = 3e-3;
   for (const NamedScale& usual : usual_scales(before, dim)) {

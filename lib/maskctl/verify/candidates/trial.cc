@@ -50,31 +50,6 @@ bool agrees(const NamedResults& declared, const NamedResults& reference,
   });
 }
 
-/// Whether some row of a mask has less than half of the keys that it has in `declared`, so that its
-/// results are noisier.
-bool has_shorter_rows(const Mask& mask, const Mask& declared) {
-  const auto counts = [](const Plane& plane) {
-    std::vector<Index> out;
-    plane.row_sizes({0, plane.queries()}, [&out](Range rows, const Plane::RowSize& size) {
-      out.insert(out.end(), as_size(rows.size()), size.keys);
-    });
-    return out;
-  };
-  for (Index b = 0; b < std::max(mask.batch(), declared.batch()); ++b) {
-    for (Index h = 0; h < std::max(mask.heads(), declared.heads()); ++h) {
-      const auto plane = [b, h](const Mask& of) {
-        return of.plane(of.batch() == 1 ? 0 : b, of.heads() == 1 ? 0 : h);
-      };
-      if (plane(mask) == plane(declared)) continue;
-      const std::vector<Index> ours = counts(*plane(mask)), theirs = counts(*plane(declared));
-      for (std::size_t n = 0; n < ours.size(); ++n) {
-        if (ours[n] > 0 && 2 * ours[n] < theirs[n]) return true;
-      }
-    }
-  }
-  return false;
-}
-
 /// Whether the rows as a whole are nearer to the candidate than to the declared mask.
 bool is_likelier(const std::vector<RowResidual>& rows) {
   double along = 0, squared = 0;
@@ -133,11 +108,10 @@ void Trial::add(const Candidates& candidates) {
     for (Part& part : parts_) {
       auto rows = part.residuals.under(results);
       if (!rows) continue;
-      // The noise of rows with fewer keys takes a run of its own, so only where it may matter.
-      if (candidate.mask && is_likelier(*rows) &&
-          has_shorter_rows(*candidate.mask, *call_->mask())) {
-        if (!spread) spread = call_->with_random_signs(*candidate.mask);
-        if (spread) rows = part.residuals.under(results, &*spread);
+      // The noise of the candidate's own rows takes a run, so only where it may matter.
+      if (candidate.signed_results && is_likelier(*rows)) {
+        if (!spread) spread = candidate.signed_results();
+        rows = part.residuals.under(results, &*spread);
       }
       part.tried.push_back({candidate.text, candidate.mask, *std::move(rows)});
     }
