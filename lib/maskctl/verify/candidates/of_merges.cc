@@ -220,6 +220,16 @@ void add_left(std::span<const double> weights, std::span<const double> values,
   }
 }
 
+/// How many keys each query of a plane sees.
+std::vector<Index> keys_of_rows(const Mask& mask, Index b, Index h) {
+  std::vector<Index> out;
+  mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h)
+      ->row_sizes({0, mask.queries()}, [&out](Range rows, const Plane::RowSize& size) {
+        out.insert(out.end(), as_size(rows.size()), size.keys);
+      });
+  return out;
+}
+
 /// The cut between two ranges of keys that explains most, where each row has weights of its own.
 struct FoundCut {
   SomeQueries some;
@@ -235,25 +245,34 @@ std::optional<FoundCut> found_cut(const CallVariants& call, const NamedResults& 
   const Tensor seen = astype(given.at("out"), DType::kFloat64);
   const Tensor wanted = astype(declared.at("out"), DType::kFloat64);
   const Tensor values = astype(call.arguments().arrays.at("value"), DType::kFloat64);
-  std::vector<std::pair<double, Index>> farthest;  // rows of lse, by how far their output is off
   const Tensor& lse = declared.at("lse");
   const auto row_at = [&](const Tensor& of, Index n) {
     return of.as<double>().subspan(as_size(out_row(call, lse, n) * dim), as_size(dim));
   };
+  // Rows that see many keys tell where the cut is; those with keys on one side of it do not.
+  std::vector<std::pair<Index, Index>> widest;  // numbers of keys, and rows of lse that are off
+  std::vector<Index> keys;
   for (Index n = 0; n < lse.elements(); ++n) {
-    double apart = 0;
+    const Index b = n / (shape.heads * shape.queries), h = n / shape.queries % shape.heads;
+    if (n % shape.queries == 0) keys = keys_of_rows(*call.mask(), b, h);
+    double apart = 0, size = 0;
     for (Index d = 0; d < dim; ++d) {
       apart += square(row_at(seen, n)[as_size(d)] - row_at(wanted, n)[as_size(d)]);
+      size += square(row_at(seen, n)[as_size(d)]);
     }
-    if (std::isfinite(apart) && apart > 0) farthest.emplace_back(apart, n);
+    constexpr double kOff = 1e-3;
+    if (size > 0 && std::isfinite(apart) && apart > kOff * size) {
+      widest.emplace_back(keys[as_size(n % shape.queries)], n);
+    }
   }
-  constexpr std::size_t kMostRows = 8;
-  const std::size_t rows = std::min(kMostRows, farthest.size());
-  if (rows == 0 || shape.keys < 2) return {};
-  std::ranges::partial_sort(farthest, farthest.begin() + static_cast<std::ptrdiff_t>(rows),
-                            std::greater<>());
+  if (widest.empty() || shape.keys < 2) return {};
+  const Index most = std::ranges::max_element(widest)->first;
+  std::erase_if(widest, [most](const auto& row) { return 2 * row.first < most; });
+  constexpr std::size_t kMostRows = 64;  // all over the mask, as a window may lie on one side
+  const std::size_t rows = std::min(kMostRows, widest.size());
   std::vector<double> left(as_size(shape.keys), 0);
-  for (const auto& [apart, n] : std::span(farthest).first(rows)) {
+  for (std::size_t one = 0; one < rows; ++one) {
+    const Index n = widest[one * widest.size() / rows].second;
     const Index b = n / (shape.heads * shape.queries), h = n / shape.queries % shape.heads;
     const Index kv_head = h / std::max<Index>(shape.heads / shape.kv_heads, 1);
     std::vector<double> own;
