@@ -45,6 +45,8 @@ struct Comparison {
   Index rows = 0;  // rows whose results differ under the two masks
 };
 
+struct ArrayJudgement;
+
 struct Judgement {
   Verdict verdict = Verdict::kObeys;
   /// kAnother, kOtherCall: how the mask or the call that fits differs. kUnclear: the masks that fit
@@ -79,8 +81,13 @@ struct Judgement {
   std::optional<Mask> obeyed;
   /// Where nothing fits all arrays, such as out and lse, together: the judgement of each array, by
   /// its name.
-  std::vector<std::pair<std::string, Judgement>> parts;
+  std::vector<ArrayJudgement> parts;
 };
+struct ArrayJudgement {
+  std::string array;  // "out", "lse", "grad_query"
+  Judgement judgement;
+};
+
 std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"
 
 struct GivenReport {

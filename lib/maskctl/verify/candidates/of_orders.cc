@@ -24,7 +24,6 @@ constexpr Index kLeastMatched = 4;  // of a row: shorter ones are easily alike
 /// A row of an output by its axes.
 struct Place {
   Index b = 0, t = 0, h = 0;
-  friend bool operator==(const Place&, const Place&) = default;
 };
 
 /// The rows of an output [B,T,H,D] or [B,H,T,D].

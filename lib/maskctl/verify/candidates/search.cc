@@ -117,7 +117,7 @@ class Search {
   bool is_none() const {
     return found_.verdict == Verdict::kNone ||
            std::ranges::any_of(found_.parts, [](const auto& part) {
-             return part.second.verdict == Verdict::kNone;
+             return part.judgement.verdict == Verdict::kNone;
            });
   }
 

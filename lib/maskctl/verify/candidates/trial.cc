@@ -142,7 +142,7 @@ Judgement Trial::by_array(Judgement together) const {
     Judgement own = judge(*part);
     seen.insert(own.verdict);
     together.noise = std::max(together.noise, own.noise);
-    together.parts.emplace_back(part->array, std::move(own));
+    together.parts.push_back({part->array, std::move(own)});
   }
   together.verdict = *std::ranges::find_if(
       kWorstFirst, [&seen](Verdict verdict) { return seen.contains(verdict); });

@@ -183,8 +183,8 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   NamedResults used{*result};
   // An lse that fits a mistake of its own is no equation for the mask.
   const bool lse_alone = std::ranges::any_of(judgement.parts, [](const auto& part) {
-    return part.first == "lse" && part.second.verdict != Verdict::kNone &&
-           part.second.verdict != Verdict::kAnother;
+    return part.array == "lse" && part.judgement.verdict != Verdict::kNone &&
+           part.judgement.verdict != Verdict::kAnother;
   });
   if (const auto lse = given.find("lse"); lse != given.end() && !lse_alone) used.insert(*lse);
   const bool few = !judgement.off_nearest.empty();
