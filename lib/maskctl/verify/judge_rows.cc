@@ -36,6 +36,7 @@ constexpr double kNoisy = 16, kAlike = 6;
 /// The least squared noise of results that is assumed, as a multiple of the squared rounding noise
 /// that the error model (rounding.h) expects. Results may be exact and show no noise.
 constexpr double kLeastNoise = 0.05;
+
 /// Judges whether the results of one call are those of the declared call or of a candidate.
 class Judge {
  public:
@@ -139,9 +140,11 @@ class Judge {
     return best;
   }
   std::string obeys_text(const Sight& sight) const {
-    const std::string masks = tried_.empty()
+    const auto others =
+        std::ranges::count_if(tried_, [](const Tried& tried) { return tried.mask.has_value(); });
+    const std::string masks = others == 0
                                   ? "no other mask was tried"
-                                  : fmt::format("the other masks, {}, are rejected", tried_.size());
+                                  : fmt::format("the other masks, {}, are rejected", others);
     if (sight.rows == 0) return masks + "; single cells were not told apart";
     if (sight.blind > 0) {
       return fmt::format("{}; single cells were not told apart in {} of {}", masks, sight.blind,
