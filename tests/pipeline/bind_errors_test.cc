@@ -1,4 +1,5 @@
 // Each wrong argument of a step has its own message, with a caret below the argument.
+#include "maskctl/mask/steps/rule.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

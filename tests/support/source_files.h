@@ -49,4 +49,18 @@ inline std::map<std::string, std::string> sources(const std::set<std::string>& f
   return found;
 }
 
+/// Returns the headers that are installed, such as "maskctl/base/error.h"; with `beyond_pages`,
+/// only those of the groups that say so (lib/public_headers.txt).
+inline std::set<std::string> listed_headers(bool beyond_pages = false) {
+  std::istringstream lines(text_of_file(MASKCTL_SOURCE_DIR "/lib/public_headers.txt"));
+  std::set<std::string> found;
+  bool counts = !beyond_pages;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) counts = !beyond_pages;
+    if (line.starts_with("# Beyond the pages: ")) counts = true;
+    if (counts && line.starts_with("maskctl/")) found.insert(line);
+  }
+  return found;
+}
+
 }  // namespace maskctl::test

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/bind.h"
-#include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -41,10 +39,6 @@ struct GeneratedParts {
 /// Returns the mask at the start and the step from which generate() would make its mask, without
 /// applying the step; nothing for segment ids.
 std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
-
-/// What generate() makes besides the steps of step_infos(): full, empty and segments. Their `make`
-/// is null.
-std::span<const StepInfo> generators();
 
 /// True for a SOURCE that starts with "gen:".
 bool is_generator(std::string_view source);

@@ -14,6 +14,9 @@ std::string_view name(StepKind kind);
 /// The placeholder for a value of this type in usage lines: "N", "SRC", "3+5", ...
 std::string_view placeholder(FieldType type);
 
+/// What generate() makes (generate.h) besides the steps of step_infos(): full, empty and segments.
+/// Their `make` is null.
+std::span<const StepInfo> generators();
 /// The step for which people also use this word; null if there is none. In pipelines, only names of
 /// steps are allowed.
 const StepInfo* step_called(std::string_view word);
