@@ -28,5 +28,21 @@ TEST_CASE("lists: each command has its name in the list of all.cc, once", "[proj
   CHECK(all_of(files.at("app/cli/commands/all.cc"), std::regex(R"(ROW\((k\w+)\))")) == rows);
 }
 
+TEST_CASE("lists: each verdict of architecture.md is declared where the page says", "[project]") {
+  const std::string page = text_of_file(MASKCTL_SOURCE_DIR "/docs/architecture.md");
+  static const std::regex row(R"(\n\| [^|]+\? \| ([^|]+) \| `([\w/]+\.h)` \|)");
+  static const std::regex function(R"(`(\w+)\(\)`)");
+  int found = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), row), end; it != end; ++it) {
+    const std::string header = text_of_file(MASKCTL_SOURCE_DIR "/lib/maskctl/" + (*it)[2].str());
+    for (const std::string& name : all_of((*it)[1], function)) {
+      CAPTURE(name, (*it)[2].str());
+      CHECK(std::regex_search(header, std::regex("\n[^ /].*\\b" + name + "\\(")));
+      ++found;
+    }
+  }
+  CHECK(found > 10);
+}
+
 }  // namespace
 }  // namespace maskctl::test

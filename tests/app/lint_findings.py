@@ -1,126 +1,32 @@
 #!/usr/bin/python3
-"""Provokes every finding of docs/lint.md with the command and reads it back from all four formats.
-Prints "N findings, N wrong"; exits 1 when any is wrong. Run it in a folder of its own, with maskctl
-on PATH.
+"""Provokes every finding with the command and reads it back from all four formats; what nearly has it
+must not say it. Prints "N findings, N wrong"; exits 1 when any is wrong. Needs maskctl on PATH.
 
-    lint_findings.py PAGE
+    lint_findings.py EXAMPLES
+
+EXAMPLES is a JSON file: [{"id": ..., "severity": ..., "folder": of the arrays, "has": arguments,
+"lacks": arguments, "nowhere": whether it is about a whole array or mask and names no place}, ...]
 """
 import json
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-import numpy as np
 
-CASES = {
-    "cu-shape": "cu_shape.npy --as cu_seqlens",
-    "cu-start": "cu_start.npy --as cu_seqlens",
-    "cu-falls": "cu_falls.npy --as cu_seqlens",
-    "cu-total": "cu.npy --as cu_seqlens --shape 1+1+12+12",
-    "cu-dtype": "cu_int64.npy --as cu_seqlens",
-    "cu-empty-document": "cu_empty.npy --as cu_seqlens",
-    "segments-return": "returns.npy --as segments",
-    "segments-zero-tail": "zero_tail.npy --as segments",
-    "positions-offset": "offset.npy --as positions",
-    "positions-start": "start.npy --as positions",
-    "positions-jump": "jump.npy --as positions",
-    "positions-segments": "segments.npy --as segments --positions positions.npy",
-    "noncanonical-bool": "odd.npy",
-    "bias-mixed": "mixed.npy --as bias",
-    "bias-and-mask": "causal.npy --as dense --bias zeros.npy",
-    "mask-empty": "gen:empty:n=6",
-    "mask-full": "gen:full:n=6",
-    "polarity": "gen:causal:n=16 -t not",
-    "anti-causal": "gen:full:n=16 -t window:left=0",
-    "future-part": "gen:causal:n=32 -t open:q=3-5,k=20-22",
-    "groups-joined": "joined.npy --as dense",
-    "nearly": "one_cell.npy --as dense",
-    "rows-opened": "row_opened.npy --as dense",
-    "padding-rows-opened": "padding_opened.npy --as dense",
-    "decode-first-key": "gen:full:q=1,k=6 -t causal:align=top-left",
-    "decode-own-key": "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1",
-    "own-key-closed": "gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1",
-    "axes-exchanged": "exchanged.npy --as dense",
-    "plane-full": "gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
-    "plane-future": "gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
-    "future-diagonal": "gen:causal:offset=1,n=32",
-    "heads-documents": "gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'",
-    "plane-differs": "gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
-    "head-differs": "gen:causal:n=16,h=4 -t 'heads:0+2+3{window:keys=3}'",
-    "plane-empty": "entry_closed.npy --as dense",
-    "left-padding-nan": "left_padded.npy --as dense",
-    "top-left": "gen:full:q=2,k=6 -t causal:align=top-left",
-    "empty-rows": "gen:causal:n=16 -t slice:q=4:8,k=6:16",
-    "padding-rows-empty": "padded.npy --as segments",
-    "first-block": "gen:window:keys=8,n=512",
-    "document-leak": "causal.npy --as dense --segments segments.npy",
-    "padding-attended": "gen:full:n=6 --segments padded.npy",
-    "padding-rows-open": "causal.npy --as dense --segments padded.npy",
-    "rows-only-padding": "only_padding.npy --as dense --segments padded.npy",
-    "step-no-op": "gen:causal:n=6 -t causal",
-    "step-reopens": "gen:full:n=6 -t 'doc:padded.npy | tokens:types.npy'",
-    "step-reopens-order": "gen:causal:n=8 -t 'window:keys=2 | sinks:n=2'",
-    "window-zero": "gen:causal:n=12 -t window:both=0",
-}
-# These findings are about a whole array or mask; all others name a place.
-NOWHERE = {"cu-shape", "cu-dtype", "noncanonical-bool", "bias-mixed", "mask-empty", "mask-full"}
-
-
-def write_arrays():
-    def ids(name, *values, dtype=np.int32):
-        np.save(name + ".npy", np.array(values, dtype))
-
-    causal = np.tril(np.ones((6, 6), bool))
-    bias = np.where(causal, 0, -np.inf).astype(np.float32)
-    only_padding = causal.copy()
-    only_padding[2:4] = False
-    only_padding[2:4, 4] = True
-    ids("cu_shape", [0, 3], [0, 4])
-    ids("cu_start", 3, 6, 9)
-    ids("cu_falls", 0, 6, 4, 9)
-    ids("cu", 0, 3, 9)
-    ids("cu_int64", 0, 3, 9, dtype=np.int64)
-    ids("cu_empty", 0, 3, 3, 9)
-    ids("returns", [0, 0, 1, 1, 0, 0])
-    ids("zero_tail", [1, 1, 2, 2, 0, 0])
-    ids("offset", [3, 4, 5, 0, 1, 2])
-    ids("start", [0, 1, 2, -1, 3, 4])
-    ids("jump", [0, 1, 5, 6, 6, 7])
-    ids("segments", [0, 0, 1, 1, 2, 2])
-    ids("positions", [0, 1, 2, 3, 0, 1])
-    ids("padded", [0, 0, 1, 1, -1, -1])
-    ids("types", [0, 1, 1, 0, 0, 1])
-    np.save("causal.npy", causal)
-    np.save("only_padding.npy", only_padding)
-    np.save("zeros.npy", np.zeros((6, 6), np.float32))
-    hole = np.tril(np.ones((32, 32), bool))
-    hole[20, 5] = False
-    np.save("one_cell.npy", hole)
-    np.save("exchanged.npy", causal[None, :, None])
-    image = np.isin(np.arange(32), [4, 5, 6, 7, 20, 21, 22])
-    np.save("joined.npy", np.tril(np.ones((32, 32), bool)) | np.outer(image, image))
-    np.save("row_opened.npy", causal | (np.arange(6)[:, None] == 2))
-    left = causal & (np.arange(6)[None] >= 2)
-    np.save("left_padded.npy", left)
-    np.save("padding_opened.npy", left | (np.arange(6)[:, None] < 2))
-    np.save("entry_closed.npy", np.stack([causal, causal & False])[:, None])
-    bias[0, 5] = np.finfo(np.float32).min
-    np.save("mixed.npy", bias)
-    np.save("odd.npy", causal)
-    with open("odd.npy", "r+b") as file:
-        file.seek(-1, 2)
-        file.write(b"\2")
-
-
-def run(arguments, form):
-    done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True,
-                          stdout=subprocess.PIPE, timeout=60, encoding="utf-8")
-    return done.returncode, done.stdout
-
-
-def mistakes(name, severity, arguments):
+def mistakes(example):
     """What is wrong with the reports of one finding."""
+    name, severity = example["id"], example["severity"]
+
+    def run(arguments, form):
+        done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True,
+                              cwd=example["folder"], stdout=subprocess.PIPE, timeout=60,
+                              encoding="utf-8")
+        return done.returncode, done.stdout
+
+    nearly = json.loads(run(example["lacks"], "json")[1])["findings"]
+    if name in [finding["id"] for finding in nearly]:
+        yield f"found by check {example['lacks']}"
+    arguments = example["has"]
     status, text = run(arguments, "json")
     found = {finding["id"]: finding for finding in json.loads(text)["findings"]}
     if name not in found:
@@ -129,7 +35,7 @@ def mistakes(name, severity, arguments):
     one = found[name]
     if one["severity"] != severity or not (one["message"] and one["why"] and one["fix"]):
         yield f"incomplete: {one}"
-    if not one["where"] and name not in NOWHERE:
+    if not one["where"] and not example["nowhere"]:
         yield "does not say where"
     bad = any(finding["severity"] != "note" for finding in found.values())
     if status != (1 if bad else 0):
@@ -177,17 +83,15 @@ def place_mistakes(result, artifacts):
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
-        listed = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (error|warning|note) \|", file.read(), re.M))
-    write_arrays()
+        examples = json.load(file)
     wrong = 0
-    for name in sorted(listed.keys() | CASES.keys()):
-        found = (list(mistakes(name, listed[name], CASES[name]))
-                 if name in listed and name in CASES else ["has no case, or is not documented"])
+    for example in examples:
+        found = list(mistakes(example))
         wrong += bool(found)
         for what in found:
-            print(f"{name}: {what}")
-    print(f"{len(listed)} findings, {wrong} wrong")
-    return 1 if wrong else 0
+            print(f"{example['id']}: {what}")
+    print(f"{len(examples)} findings, {wrong} wrong")
+    return 1 if wrong or not examples else 0
 
 
 if __name__ == "__main__":

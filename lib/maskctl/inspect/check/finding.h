@@ -18,7 +18,8 @@ enum class Severity : std::uint8_t { kError, kWarning, kNote };
 /// The name of a severity: "error", "warning" or "note".
 std::string_view name(Severity severity);
 
-/// What a finding can be about. Each has a row in lint_rules(), in the same order.
+/// What a finding can be about, in the order of lint_rules(). A new id stands at the end of its
+/// group.
 enum class FindingId : std::uint8_t {
   // about cumulative lengths:
   kCuShape,
@@ -74,11 +75,12 @@ enum class FindingId : std::uint8_t {
   kStepReopens,
   kStepReopensOrder,
   kWindowZero,
+
+  kCount,  // how many there are
 };
 
 /// One kind of finding. The meaning of an id never changes.
 struct LintRule {
-  FindingId key;
   std::string_view id;  // "document-leak", in reports
   Severity severity = Severity::kWarning;
   std::string_view summary;
@@ -94,6 +96,7 @@ struct LintRule {
     kTellsReopened,  // it takes over step-reopens-order about the cells that it leads to
   };
   std::array<Beside, 2> beside = {};
+  FindingId key = {};  // set by lint_rules()
 };
 /// All rules; docs/lint.md has the same table.
 std::span<const LintRule> lint_rules();

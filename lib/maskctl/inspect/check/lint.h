@@ -17,6 +17,11 @@
 
 namespace maskctl {
 
+/// The row of each finding is `LintRule lint_row(RuleKey<ID>)`, above the code that finds it. One
+/// that is missing does not link. lint_rules() adds the key.
+template <FindingId id>
+struct RuleKey {};
+
 Findings lint_reading(const ReadFacts& facts);
 
 /// Checks cu_seqlens. `tokens`: the expected last entry, if known. Mistakes become findings;

@@ -7,6 +7,67 @@
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kTopLeft>) {
+  return {.id = "top-left",
+          .severity = Severity::kNote,
+          .summary = "a causal mask with fewer queries than keys is aligned top-left",
+          .claim = "no query sees a key past its own number, counted from the first key",
+          .why =
+              "right for the first tokens of a static cache, whose later slots are still empty; "
+              "wrong where the queries are the last tokens: torch's is_causal and ejkernel's XLA "
+              "attention see the first keys only, flash-attention and the Triton kernels the last",
+          .fix = "for the last tokens use align=bottom-right, or an offset of keys - queries"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kDecodeFirstKey>) {
+  return {.id = "decode-first-key",
+          .severity = Severity::kWarning,
+          .summary = "a single query sees the first key only",
+          .claim = "the only query sees key 0 and no other",
+          .why =
+              "a decoding step with is_causal aligned top-left attends to token 0 and forgets the "
+              "context",
+          .fix = "leave causal out of decoding steps, or use align=bottom-right"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
+  return {.id = "decode-own-key",
+          .severity = Severity::kWarning,
+          .summary = "a single query sees the keys before the last, and not the last",
+          .claim = "the only query sees the last key but one, and not the last",
+          .why =
+              "the last key is the query's own: with an offset of -1, or a mask that is made "
+              "before the cache takes the new token, it does not attend to itself; right only if "
+              "the last slot is empty",
+          .fix = "drop the offset, or make the mask for a cache that holds the new token"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
+  return {.id = "own-key-closed",
+          .severity = Severity::kNote,
+          .summary = "queries at the end of the keys see the keys before their own only",
+          .claim =
+              "each query sees the key before its own, counted from the last key, and neither its "
+              "own nor a later one",
+          .why =
+              "right in a static cache with one empty slot; wrong where the queries are the last "
+              "tokens: they do not attend to themselves",
+          .fix = "drop the offset, or make the mask for a cache that holds the new tokens"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kAxesExchanged>) {
+  return {
+      .id = "axes-exchanged",
+      .severity = Severity::kWarning,
+      .summary = "heads and queries look exchanged: [B,S,1,S] instead of [B,1,S,S]",
+      .claim =
+          "there are one query and as many heads as keys, and the head sees other keys than head 0",
+      .why = "each query's row is taken for a head: it is broadcast over the queries, or refused",
+      .fix = "add the axis of heads in front of the queries: mask[:, None], not mask[:, :, None]",
+      .beside = {LintRule::Beside::kSaysPattern}};
+}
+
 namespace {
 
 /// Whether the only query sees the first key and no other, in every head and batch entry.

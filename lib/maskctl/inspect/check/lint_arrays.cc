@@ -1,4 +1,4 @@
-// Checks arrays of documents and positions, and what was noticed while a mask was read.
+// Checks ids and positions, and what was noticed while a mask was read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,10 +6,106 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kSegmentsReturn>) {
+  return {.id = "segments-return",
+          .severity = Severity::kWarning,
+          .summary = "a segment id recurs after another one",
+          .claim = "the id stands earlier in its row, with other ids in between",
+          .why =
+              "ids mean one document in two parts to dense and Flex masks, but two documents to "
+              "anything that follows cu_seqlens (varlen kernels)",
+          .fix = "sort the tokens by document or give the second part an id of its own"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kSegmentsZeroTail>) {
+  return {
+      .id = "segments-zero-tail",
+      .severity = Severity::kNote,
+      .summary = "segment ids end in zeros that are not the pad id",
+      .claim =
+          "the ids from the entry on are 0, those before it are above 0, and 0 is not the pad id",
+      .why =
+          "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, "
+          "so padding sees padding",
+      .fix = "write the pad id",
+      .remedy = {Remedy::kSetPadIdToZero}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPositionsOffset>) {
+  return {.id = "positions-offset",
+          .severity = Severity::kNote,
+          .summary = "a row does not start at position 0",
+          .claim = "the first position of the row that is no padding is above 0",
+          .why =
+              "right for the tokens that one rank holds under context parallelism, and for queries "
+              "after a cache; in a whole row rotary embeddings see a shifted document",
+          .fix = "nothing, for a part of a row; else restart position ids at 0 in each document"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPositionsStart>) {
+  return {.id = "positions-start",
+          .severity = Severity::kWarning,
+          .summary = "a document does not start at position 0",
+          .claim = "the position is above 0, and below the one before it or after padding",
+          .why =
+              "rotary embeddings see a shifted document, and tools that find documents by position "
+              "0 join it to the previous one",
+          .fix = "restart position ids at 0 in each document"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPositionsJump>) {
+  return {.id = "positions-jump",
+          .severity = Severity::kWarning,
+          .summary = "position ids jump or repeat inside a row",
+          .claim = "the position is above the one before it by more than 1, or equals it",
+          .why =
+              "each jump reads as a new document where documents come from position ids; "
+              "multi-axis (mRoPE) ids are misread in this way",
+          .fix = "pass segment ids or cu_seqlens instead of deriving them from such positions"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPositionsSegments>) {
+  return {
+      .id = "positions-segments",
+      .severity = Severity::kError,
+      .summary = "position ids and segment ids cut the tokens differently",
+      .claim =
+          "the id changes where positions go on, or stays where they do not; or the arrays have "
+          "other shapes",
+      .why =
+          "backends that mask by positions (varlen) and by segments train on different documents; "
+          "where only the positions restart, attention crosses documents and the loss still falls",
+      .fix = "make both from the same document lengths"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kNoncanonicalBool>) {
+  return {.id = "noncanonical-bool",
+          .severity = Severity::kWarning,
+          .summary = "bool bytes other than 0 and 1",
+          .claim = "that many bytes of a bool array are neither 0 nor 1",
+          .why =
+              "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with "
+              "1 or multiply do not",
+          .fix = "normalise with mask != 0 before saving"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kBiasMixed>) {
+  return {.id = "bias-mixed",
+          .severity = Severity::kWarning,
+          .summary = "a bias closes cells with -inf and with the least finite number",
+          .claim = "some elements are -inf, and others the least finite number",
+          .why =
+              "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a "
+              "row of both sees the keys of finfo.min only",
+          .fix = "use one value",
+          .remedy = {Remedy::kWriteAs, "bias"}};
+}
+
 namespace {
 
 /// The rows of an array [S] or [B,S].
@@ -30,53 +126,6 @@ IdRows rows_of(const Tensor& array, const char* what) {
   }
   const Index length = array.extent(array.rank() - 1);
   return {as_int64(array, what), array.rank() == 1 ? 1 : array.extent(0), length};
-}
-
-/// Counts the findings of one rule and describes the first one.
-struct Tally {
-  Index count = 0;
-  Location first;
-  std::string text;  // describes the first finding
-
-  /// Counts a finding. For the first one, notes where it is and the text that say() returns.
-  template <typename Say>
-  void add(Index batch, std::size_t entry, const Say& say) {
-    if (count++ > 0) return;
-    first.batch = batch;
-    first.entry = static_cast<Index>(entry);
-    text = say();
-  }
-  void report(FindingId id, Findings& out) const {
-    if (count == 0) return;
-    const std::string more = count > 1 ? fmt::format("; {} places in all", count) : "";
-    out.push_back({&lint_rule(id), text + more, first, count});
-  }
-};
-
-void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> tokens, Findings& out) {
-  Tally start, falls, empty, total;
-  const auto entry_only = [](Tally& tally) { tally.first.batch.reset(); };
-  if (ends.front() != 0) {
-    start.add(0, 0, [&] { return fmt::format("cu_seqlens start with {}", ends.front()); });
-  }
-  for (std::size_t i = 1; i < ends.size(); ++i) {
-    if (ends[i] < ends[i - 1]) {
-      falls.add(0, i,
-                [&] { return fmt::format("cu_seqlens fall from {} to {}", ends[i - 1], ends[i]); });
-    } else if (ends[i] == ends[i - 1]) {
-      empty.add(0, i, [&] { return fmt::format("document {} has no tokens", i - 1); });
-    }
-  }
-  if (tokens && ends.back() != *tokens) {
-    total.add(0, ends.size() - 1, [&] {
-      return fmt::format("cu_seqlens end at {}, the tokens at {}", ends.back(), *tokens);
-    });
-  }
-  for (Tally* tally : {&start, &falls, &empty, &total}) entry_only(*tally);
-  start.report(FindingId::kCuStart, out);
-  falls.report(FindingId::kCuFalls, out);
-  total.report(FindingId::kCuTotal, out);
-  empty.report(FindingId::kCuEmptyDocument, out);
 }
 
 /// The ids seen so far: one flag per id if they are close together, else a hash set.
@@ -103,7 +152,8 @@ class SeenIds {
 };
 
 /// Counts runs of an id that already had an earlier run.
-void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id, Tally& out) {
+void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id,
+                  EntryTally& out) {
   SeenIds seen(ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == pad_id || (i > 0 && ids[i] == ids[i - 1]) || seen.add(ids[i])) continue;
@@ -113,7 +163,7 @@ void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t p
 
 /// Finds zeros at the end of a row whose other ids are all above 0.
 void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id,
-                    Tally& out) {
+                    EntryTally& out) {
   if (pad_id == 0 || ids.empty() || ids.back() != 0) return;
   std::size_t tail = ids.size();
   while (tail > 0 && ids[tail - 1] == 0) --tail;
@@ -132,7 +182,7 @@ Tensor documents_in_positions(const Tensor& positions, const std::optional<Tenso
 
 /// What is wrong with the positions of the tokens of a row, one after another.
 struct PositionTallies {
-  Tally offset, start, jump;
+  EntryTally offset, start, jump;
 
   /// Checks a position against the one before it, which is -1 where there is no token before.
   void check(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
@@ -168,29 +218,9 @@ Findings lint_reading(const ReadFacts& facts) {
   return out;
 }
 
-Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens) {
-  Findings out;
-  if (array.rank() != 1 || array.elements() < 2 || !is_integer(array.dtype())) {
-    out.push_back({&lint_rule(FindingId::kCuShape),
-                   fmt::format("cu_seqlens are {} of shape {}", name(array.dtype()),
-                               shape_text(array.shape())),
-                   {},
-                   0});
-    return out;
-  }
-  lint_ends(as_int64(array, "cu_seqlens"), tokens, out);
-  if (array.dtype() != DType::kInt32) {
-    out.push_back({&lint_rule(FindingId::kCuDtype),
-                   fmt::format("cu_seqlens are {}", name(array.dtype())),
-                   {},
-                   0});
-  }
-  return out;
-}
-
 Findings lint_segments(const Tensor& array, std::int32_t pad_id) {
   const IdRows ids = rows_of(array, "segment ids");
-  Tally returns, zeros;
+  EntryTally returns, zeros;
   for (Index b = 0; b < ids.batch; ++b) {
     find_returns(ids.row(b), b, pad_id, returns);
     find_zero_tail(ids.row(b), b, pad_id, zeros);
@@ -237,7 +267,7 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
                    0});
     return out;
   }
-  Tally tally;
+  EntryTally tally;
   const Tensor documents = documents_in_positions(positions, std::nullopt);
   for (Index b = 0; b < ids.batch; ++b) {
     const auto position = given.row(b), id = ids.row(b);

@@ -8,6 +8,52 @@
 #include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kStepNoOp>) {
+  return {.id = "step-no-op",
+          .severity = Severity::kWarning,
+          .summary = "a step changes nothing",
+          .claim = "the mask is the same before and after the step",
+          .why = "what it was meant to close or open already is, or its arguments miss the mask",
+          .fix = "remove it, or correct its arguments; maskctl ops NAME says what it does"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kStepReopens>) {
+  return {.id = "step-reopens",
+          .severity = Severity::kWarning,
+          .summary = "a step reopens what documents or padding closed",
+          .claim =
+              "that many cells were closed by the step of documents or padding, and are opened by "
+              "the later one",
+          .why =
+              "a union after documents joins them again: tokens of one type in two documents see "
+              "each other",
+          .fix = "open first, close documents and padding last"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kStepReopensOrder>) {
+  return {
+      .id = "step-reopens-order",
+      .severity = Severity::kNote,
+      .summary = "a step reopens what a causal, window or other step closed",
+      .claim = "that many cells were closed by the earlier step, and are opened by the later one",
+      .why =
+          "meant where a step names what must stay open, as prefixes, sinks and global tokens do; "
+          "not meant when the order was a mistake",
+      .fix = "move the step in front of the one that closes, if the cells should stay closed"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kWindowZero>) {
+  return {.id = "window-zero",
+          .severity = Severity::kWarning,
+          .summary = "a window of 0 keys on both sides",
+          .claim = "the step leaves each query its own key at most",
+          .why =
+              "each query sees itself only; the Triton kernels of ejkernel take (0, 0) as no "
+              "window at all, XLA applies it",
+          .fix = "write window:keys=1 if meant, or leave the window out"};
+}
+
 namespace {
 
 /// Each step is compared with at most this many earlier steps that closed cells, to find cells that

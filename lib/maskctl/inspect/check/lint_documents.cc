@@ -8,6 +8,59 @@
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kBiasAndMask>) {
+  return {.id = "bias-and-mask",
+          .severity = Severity::kWarning,
+          .summary = "a bias and a mask are given together",
+          .claim = "that many closed cells of the mask are open in the bias",
+          .why =
+              "ejkernel's XLA attention uses the bias and drops the mask without a word; others "
+              "add both",
+          .fix = "fold the mask into the bias, or leave the bias out"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kDocumentLeak>) {
+  return {
+      .id = "document-leak",
+      .severity = Severity::kError,
+      .summary = "queries see keys of other documents",
+      .claim = "that many open cells have query and key in two documents",
+      .why =
+          "training on packed batches mixes documents; the loss still falls, so nothing shows it",
+      .fix = "close what crosses documents with the step doc:SRC",
+      .beside = {LintRule::Beside::kSaysPattern}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPaddingAttended>) {
+  return {.id = "padding-attended",
+          .severity = Severity::kWarning,
+          .summary = "queries of documents see keys that are padding",
+          .claim = "that many open cells have a query in a document and a key that is padding",
+          .why = "padding keys take part in the softmax and change every output of the row",
+          .fix = "close the keys with the step doc:SRC or pad:SRC"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpen>) {
+  return {
+      .id = "padding-rows-open",
+      .severity = Severity::kNote,
+      .summary = "padding queries see keys",
+      .claim = "that many open cells have a query that is padding",
+      .why =
+          "harmless when their outputs are dropped, but they cost work and must not reach the loss",
+      .fix = "nothing, if the loss ignores padding"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kRowsOnlyPadding>) {
+  return {.id = "rows-only-padding",
+          .severity = Severity::kError,
+          .summary = "queries of documents see nothing but padding",
+          .claim = "that many rows of documents see keys, all of which are padding",
+          .why = "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
+          .fix = "close padding keys and open the token itself"};
+}
+
 namespace {
 
 std::string cells_text(Index cells) { return counted(cells, "cell"); }

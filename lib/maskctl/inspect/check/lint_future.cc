@@ -7,6 +7,37 @@
 #include "maskctl/inspect/check/lint_parts.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
+  return {.id = "future-part",
+          .severity = Severity::kWarning,
+          .summary = "a part of the future is open in a mask that is causal otherwise",
+          .claim =
+              "that many open cells are after their query's own key, in no group of tokens that "
+              "all see each other",
+          .why =
+              "those queries see tokens that they should predict; the loss falls too low, and "
+              "generation, which has no future, is worse than the loss says",
+          .fix =
+              "close the cells with the step causal; groups that may see each other, such as "
+              "images or a prefix, must be open as a whole",
+          .beside = {LintRule::Beside::kCountsFuture, LintRule::Beside::kTellsReopened}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
+  return {.id = "groups-joined",
+          .severity = Severity::kWarning,
+          .summary = "tokens see a later group across causal tokens",
+          .claim =
+              "that many open cells are after their query's own key, in a later group of tokens "
+              "that all see each other",
+          .why =
+              "one id for all images, as in token types of 0 and 1, lets an image see the images "
+              "after it, and the text in front of those leaks through them",
+          .fix = "number the groups, so that each has an id of its own",
+          .beside = {LintRule::Beside::kSaysPattern, LintRule::Beside::kTellsReopened}};
+}
+
 namespace {
 
 /// The cells that one rule finds, over all planes, and where the first of them are.

@@ -7,6 +7,25 @@
 
 namespace maskctl {
 
+LintRule lint_row(RuleKey<FindingId::kMaskEmpty>) {
+  return {.id = "mask-empty",
+          .severity = Severity::kError,
+          .summary = "the mask opens nothing",
+          .claim = "no cell is open",
+          .why = "every row is NaN, 0 or the mean of V, depending on the backend",
+          .fix = "look for a step that closes all",
+          .remedy = {Remedy::kReadZeroAsOpen}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kMaskFull>) {
+  return {.id = "mask-full",
+          .severity = Severity::kNote,
+          .summary = "the mask closes nothing",
+          .claim = "every cell is open",
+          .why = "attention is unmasked; a window or documents that were meant to apply do not",
+          .fix = "leave the mask out if that is meant: kernels without one are faster"};
+}
+
 void report_planes(FindingId id, const LintedMask& linted,
                    const std::function<bool(const PlanePtr&)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out) {
@@ -22,6 +41,12 @@ void report_planes(FindingId id, const LintedMask& linted,
   const Index all = linted.mask.batch() * linted.mask.heads();
   out.push_back(
       {&lint_rule(id), say(fmt::format("in {} of {} planes", planes, all)), first, planes});
+}
+
+void EntryTally::report(FindingId id, Findings& out) const {
+  if (count == 0) return;
+  const std::string more = count > 1 ? fmt::format("; {} places in all", count) : "";
+  out.push_back({&lint_rule(id), text + more, first, count});
 }
 
 Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, bool all_declared) {

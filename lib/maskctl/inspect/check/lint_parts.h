@@ -54,6 +54,24 @@ struct RowTally {
   }
 };
 
+/// Counts the entries of an array that violate a rule, and describes the first.
+struct EntryTally {
+  Index count = 0;
+  Location first;
+  std::string text;  // describes the first finding
+
+  /// Counts a finding. For the first one, notes where it is and the text that say() returns.
+  template <typename Say>
+  void add(Index batch, std::size_t entry, const Say& say) {
+    if (count++ > 0) return;
+    first.batch = batch;
+    first.entry = static_cast<Index>(entry);
+    text = say();
+  }
+  /// Reports them, if there are any.
+  void report(FindingId id, Findings& out) const;
+};
+
 /// Reports those planes for which suspect(plane) holds. say("in 1 of 4 planes") returns the
 /// message.
 void report_planes(FindingId id, const LintedMask& linted,

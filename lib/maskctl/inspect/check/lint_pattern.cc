@@ -21,6 +21,21 @@
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kNearly>) {
+  return {.id = "nearly",
+          .severity = Severity::kWarning,
+          .summary = "a few steps make the mask except for some cells",
+          .claim =
+              "the mask differs from the steps named in that many cells, rows of padding that see "
+              "every key left out",
+          .why =
+              "single cells of a regular mask are rarely meant: an index that is off by one, a "
+              "cell written by hand, a leak between documents",
+          .fix = "recognise prints the steps; compare with diff, or make the mask from the steps",
+          .beside = {LintRule::Beside::kTellsReopened}};
+}
+
 namespace {
 
 /// In a mask of n cells, at most n / kMost unexplained cells are exceptions; more of them are a

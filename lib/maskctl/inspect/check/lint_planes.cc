@@ -13,6 +13,68 @@
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kPlaneFull>) {
+  return {.id = "plane-full",
+          .severity = Severity::kWarning,
+          .summary = "a batch entry or head is wholly open while the others are causal",
+          .claim = "in that many planes every cell is open",
+          .why =
+              "all its queries see the future; a mask that is missing, or that was made for "
+              "another entry, is often filled up with ones",
+          .fix = "make it by the same steps as the others",
+          .beside = {LintRule::Beside::kSaysPattern}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPlaneFuture>) {
+  return {.id = "plane-future",
+          .severity = Severity::kWarning,
+          .summary = "a batch entry or head sees the future while the others are causal",
+          .claim =
+              "in that many planes queries see later keys, and in no other plane that is not "
+              "wholly open",
+          .why = "the loss of that entry is too low, and the mean over the batch hides it",
+          .fix = "apply the step causal to all batch entries and heads",
+          .beside = {LintRule::Beside::kSaysPattern}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPlaneDiffers>) {
+  return {
+      .id = "plane-differs",
+      .severity = Severity::kWarning,
+      .summary = "one batch entry or head differs from all others, which are equal",
+      .claim =
+          "the batch entry or head differs from all others in that many cells, and those are equal",
+      .why =
+          "padding, documents and images differ between entries, other rules do not: a window that "
+          "is off by one, a cell written by hand, an index that meets one entry only",
+      .fix = "compare with diff, or make the mask from steps without batch and heads",
+      .beside = {LintRule::Beside::kSaysPattern}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kHeadDiffers>) {
+  return {.id = "head-differs",
+          .severity = Severity::kNote,
+          .summary = "one head differs much from all others, which are equal",
+          .claim = "the head differs from all others in that many cells, and those are equal",
+          .why =
+              "meant for heads of another kind, such as global ones among local ones; not meant "
+              "where a step missed a head",
+          .fix = "nothing, if the head is of another kind"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPlaneEmpty>) {
+  return {.id = "plane-empty",
+          .severity = Severity::kWarning,
+          .summary = "a batch entry or head sees nothing while others do",
+          .claim = "in that many planes no cell is open",
+          .why =
+              "all its rows are NaN, 0 or the mean of V; key_padding_mask of torch marks what is "
+              "closed, so that read the other way its longest sequence is closed wholly",
+          .fix = "leave the entry out",
+          .remedy = {Remedy::kReadZeroAsOpen}};
+}
+
 namespace {
 
 /// Two planes are alike if they differ in at most one of kLikeness cells, or in at most

@@ -9,6 +9,40 @@
 #include "maskctl/mask/planes/words.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kPolarity>) {
+  return {.id = "polarity",
+          .severity = Severity::kWarning,
+          .summary = "the mask looks inverted",
+          .claim =
+              "in that many planes queries do not see themselves while later keys, or most keys, "
+              "are open; or the closed cells are a square from the first token on; or the mask is "
+              "the inverse of the steps named, and most queries do not see themselves",
+          .why =
+              "torch SDPA and JAX read true as may attend; torch MultiheadAttention and "
+              "Transformer Engine read true as closed, so a mask of one shows the other exactly "
+              "what it should not see",
+          .fix = "invert it with the step not",
+          .remedy = {Remedy::kReadZeroAsOpen},
+          .beside = {LintRule::Beside::kSaysPattern}};
+}
+
+LintRule lint_row(RuleKey<FindingId::kAntiCausal>) {
+  return {
+      .id = "anti-causal",
+      .severity = Severity::kWarning,
+      .summary = "the mask looks transposed: queries see later keys only",
+      .claim =
+          "in that many planes queries see later keys, and no earlier ones or less than half of "
+          "them",
+      .why =
+          "a causal mask with its axes exchanged; each token is predicted from what follows it, "
+          "and the last sees itself alone",
+      .fix =
+          "exchange queries and keys, or apply the step not where closed and open were exchanged",
+      .beside = {LintRule::Beside::kSaysPattern}};
+}
+
 namespace {
 
 PlanePtr diagonals(const Plane& plane, Index low, Index high) {

@@ -19,6 +19,32 @@
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kFutureDiagonal>) {
+  return {
+      .id = "future-diagonal",
+      .severity = Severity::kWarning,
+      .summary = "a causal mask whose queries see keys after their own",
+      .claim = "in the head the query sees that many keys after its own",
+      .why =
+          "the next token is what a language model predicts: it reads its own target, and the loss "
+          "falls too low; right only where later tokens may be seen, as in speech with look-ahead",
+      .fix = "drop the offset"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
+  return {.id = "heads-documents",
+          .severity = Severity::kWarning,
+          .summary = "heads of one batch entry have different documents",
+          .claim =
+              "no query of the head sees across the borders of its documents, and another head of "
+              "the batch entry does",
+          .why =
+              "documents are of the tokens, which all heads share: a border that is off in some "
+              "heads, or two documents that are joined there, leaks between them",
+          .fix = "make the documents of all heads from one array of ids or lengths"};
+}
+
 namespace {
 
 /// The batch entries and heads that a step is applied to; absent: all of them.

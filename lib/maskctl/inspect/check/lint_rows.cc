@@ -7,6 +7,83 @@
 #include "maskctl/inspect/check/lint_parts.h"
 
 namespace maskctl {
+
+LintRule lint_row(RuleKey<FindingId::kRowsOpened>) {
+  return {.id = "rows-opened",
+          .severity = Severity::kWarning,
+          .summary = "rows of a causal mask see every key",
+          .claim = "that many rows see every key",
+          .why = "such rows see the future, and other documents and padding",
+          .fix = "close them with the step causal"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpened>) {
+  return {.id = "padding-rows-opened",
+          .severity = Severity::kNote,
+          .summary = "padding rows see every key",
+          .claim =
+              "that many rows at the first or last tokens see every key, and no other row sees "
+              "their tokens",
+          .why =
+              "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where "
+              "their outputs are dropped, but a tool that compares masks sees it",
+          .fix = "nothing, if the loss ignores padding"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kEmptyRows>) {
+  return {.id = "empty-rows",
+          .severity = Severity::kWarning,
+          .summary = "queries see no key, and nothing declares them to be padding",
+          .claim = "that many rows see no key, and no query sees their tokens where it says so",
+          .why =
+              "softmax over nothing: -inf everywhere gives NaN in torch.softmax, jax.nn.softmax "
+              "and torch.nn.MultiheadAttention with need_weights (pytorch#41508), 0 in torch SDPA, "
+              "finfo.min gives the mean of V, flash-attention and Triton give 0; NaN spreads to "
+              "all gradients",
+          .fix =
+              "let such rows see themselves; if they are padding, declare it by pad ids (doc:SRC), "
+              "lengths (pad:lens=N) or of=both"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kPaddingRowsEmpty>) {
+  return {
+      .id = "padding-rows-empty",
+      .severity = Severity::kNote,
+      .summary = "padding tokens see no key",
+      .claim = "that many rows see no key, and are declared to be padding, or seen by none",
+      .why = "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
+      .fix = "let padding see itself, or select the loss with where instead of a product"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kLeftPaddingNan>) {
+  return {.id = "left-padding-nan",
+          .severity = Severity::kNote,
+          .summary = "left padding sees no key, and what is closed weighs 0",
+          .claim = "that many rows at the first tokens see no key, and are seen by none",
+          .why =
+              "torch.softmax, jax.nn.softmax and torch.nn.MultiheadAttention with need_weights "
+              "make NaN of such rows, whose NaN keys and values reach every row of the next layer, "
+              "because 0 times NaN is NaN; torch SDPA, flash-attention and Triton make 0, "
+              "transformers' eager attention, which adds the least finite number, the mean of V",
+          .fix =
+              "nothing, where the library makes 0; else let padding see itself, or close with the "
+              "least finite number"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kFirstBlock>) {
+  return {
+      .id = "first-block",
+      .severity = Severity::kNote,
+      .summary = "most rows have keys, but none in the first block that is computed for them",
+      .claim =
+          "that many rows have keys, and none in the first block of 128 keys in which any of their "
+          "128 queries has one",
+      .why =
+          "the running maximum of online softmax is -inf after that block: FlexAttention with "
+          "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
+      .fix = "do not promise safe rows for this mask; the expectation row-safe:block=N checks it"};
+}
+
 namespace {
 
 constexpr BlockSize kKernelBlock{128, 128};

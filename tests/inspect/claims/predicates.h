@@ -1,4 +1,4 @@
-// Longer predicates about planes, of the findings in claims.h.
+// Predicates that several claims share, and those that take more than a few lines.
 #pragma once
 
 #include <algorithm>

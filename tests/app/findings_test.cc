@@ -1,0 +1,84 @@
+// Each finding, provoked by its example (tests/inspect/claims) and read back from all report
+// formats, and docs/lint.md, which has the rows of all. MASKCTL_UPDATE_GOLDEN=1 writes its rows.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+
+#include "app/process.h"
+#include "app/reports/remedies.h"
+#include "inspect/claims/claims.h"
+#include "maskctl/io/array_io.h"
+#include "support/catch_compat.h"
+
+namespace maskctl::test {
+namespace {
+
+const fs::path kRoot = MASKCTL_SOURCE_DIR;
+
+/// Writes the arrays of an example into a folder of its own, and returns what the script reads.
+nlohmann::json written(const LintRule& rule, const fs::path& work) {
+  const Example example = claim_of(rule.key).example();
+  const fs::path folder = work / rule.id;
+  fs::create_directory(folder);
+  for (const auto& [name, array] : example.arrays) {
+    write_array((folder / (name + ".npy")).string(), array);
+  }
+  return {{"id", rule.id},      {"severity", name(rule.severity)}, {"folder", folder.string()},
+          {"has", example.has}, {"lacks", example.lacks},          {"nowhere", example.nowhere}};
+}
+
+/// The row of docs/lint.md, in which options are code.
+std::string page_row(const LintRule& rule) {
+  static const std::regex option("--[a-z-]+( [^ ,|]+)?");
+  std::string fix(rule.fix);
+  fix += std::regex_replace(app::fix_of(rule).substr(fix.size()), option, "`$&`");
+  std::string out = "| `" + std::string(rule.id) + "` |";
+  for (const std::string_view cell : {name(rule.severity), rule.summary, rule.claim, rule.why}) {
+    out += " " + std::string(cell) + " |";
+  }
+  return out + " " + fix + " |\n";
+}
+
+/// The page with this row in place of the one that it has, or else behind the row of `before`.
+std::string with_row(std::string page, const LintRule& rule, const LintRule* before) {
+  const auto place = [&page](const LintRule& of) {
+    return page.find("| `" + std::string(of.id) + "` |");
+  };
+  const std::size_t old = place(rule);
+  if (old != std::string::npos) {
+    return page.replace(old, page.find('\n', old) + 1 - old, page_row(rule));
+  }
+  REQUIRE(before);
+  return page.insert(page.find('\n', place(*before)) + 1, page_row(rule));
+}
+
+TEST_CASE("each finding can be provoked, and says what, where, why and what to do in each format") {
+  const Sandbox sandbox;
+  nlohmann::json examples;
+  for (const LintRule& rule : lint_rules()) examples.push_back(written(rule, sandbox.work()));
+  spit(sandbox.work() / "examples.json", examples.dump());
+  const Outcome outcome = sandbox.run(
+      "/usr/bin/python3 '" + (kRoot / "tests/app/lint_findings.py").string() + "' examples.json");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("docs/lint.md lists every finding as its row has it", "[golden]") {
+  const fs::path path = kRoot / "docs/lint.md";
+  std::string page = slurp(path);
+  const LintRule* before = nullptr;
+  for (const LintRule& rule : lint_rules()) {
+    INFO(rule.id);
+    if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) page = with_row(page, rule, before);
+    before = &rule;
+    CHECK(contains(page, "\n" + page_row(rule)));
+  }
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(path, page);
+  static const std::regex row("\n\\| `[a-z0-9-]+` \\| (error|warning|note) \\|");
+  CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), row), {}) ==
+        std::ssize(lint_rules()));
+}
+
+}  // namespace
+}  // namespace maskctl::test

@@ -1,0 +1,271 @@
+// What makes findings about arrays true: cumulative lengths, ids, positions, elements.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "inspect/claims/claim.h"
+#include "inspect/claims/predicates.h"
+#include "maskctl/mask/arrays/dense.h"
+
+namespace maskctl::test {
+
+using Row = std::vector<std::int64_t>;
+inline std::int64_t row_at(const Row& row, Index i) { return row[static_cast<std::size_t>(i)]; }
+
+inline DocumentSource ends(const Tensor& array) {
+  return {.form = DocumentForm::kCuSeqlens, .q = array};
+}
+/// Causal on six tokens; `last` closes key 5 for query 0, -inf all other later keys.
+inline Tensor causal_bias(float last) {
+  Tensor out(DType::kFloat32, {6, 6});
+  for (Index q = 0; q < 6; ++q)
+    for (Index k = q + 1; k < 6; ++k) {
+      out.as<float>()[static_cast<std::size_t>(q * 6 + k)] =
+          q == 0 && k == 5 ? last : -std::numeric_limits<float>::infinity();
+    }
+  return out;
+}
+inline Tensor with_odd_byte(Tensor bools) {
+  bools.as<std::uint8_t>().back() = 2;
+  return bools;
+}
+
+template <>
+struct Claim<FindingId::kCuShape> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens",
+            .lacks = "b.npy --as cu_seqlens",
+            .arrays = {{"a", i32({2, 2}, {0, 3, 0, 4})}, {"b", i32({0, 3})}},
+            .nowhere = true};
+  }
+  static CheckedMask question() {
+    return {.start = {}, .own_documents = ends(i32({2, 2}, {0, 3, 0, 4}))};
+  }
+  static bool holds(const Claimed& claim) {
+    for (const DocumentSource* cu : claim.arrays(DocumentForm::kCuSeqlens)) {
+      if (cu->q.rank() != 1 || cu->q.elements() < 2 || !is_integer(cu->q.dtype())) return true;
+    }
+    return false;
+  }
+};
+
+template <>
+struct Claim<FindingId::kCuStart> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens",
+            .lacks = "b.npy --as cu_seqlens",
+            .arrays = {{"a", i32({3, 6, 9})}, {"b", i32({0, 6, 9})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kCuSeqlens,
+                         [&](const Row& row, Index, std::int32_t) { return row[0] != 0; });
+  }
+};
+
+template <>
+struct Claim<FindingId::kCuFalls> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens",
+            .lacks = "b.npy --as cu_seqlens",
+            .arrays = {{"a", i32({0, 6, 4, 9})}, {"b", i32({0, 4, 6, 9})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kCuSeqlens, [&](const Row& row, Index i, std::int32_t) {
+      return i > 0 && row_at(row, i) < row_at(row, i - 1);
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kCuTotal> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens --shape 1+1+12+12",
+            .lacks = "a.npy --as cu_seqlens --shape 1+1+9+9",
+            .arrays = {{"a", i32({0, 3, 9})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kCuSeqlens, [&](const Row& row, Index, std::int32_t) {
+      return !claim.result.mask || row.back() != claim.result.mask->queries() ||
+             (claim.given.own_tokens && row.back() != *claim.given.own_tokens);
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kCuDtype> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens",
+            .lacks = "b.npy --as cu_seqlens",
+            .arrays = {{"a", astype(i32({0, 3, 9}), DType::kInt64)}, {"b", i32({0, 3, 9})}},
+            .nowhere = true};
+  }
+  static CheckedMask question() {
+    return {.start = {}, .own_documents = ends(astype(i32({0, 3, 9}), DType::kInt64))};
+  }
+  static bool holds(const Claimed& claim) {
+    for (const DocumentSource* cu : claim.arrays(DocumentForm::kCuSeqlens)) {
+      if (cu->q.dtype() != DType::kInt32) return true;
+    }
+    return false;
+  }
+};
+
+template <>
+struct Claim<FindingId::kCuEmptyDocument> {
+  static Example example() {
+    return {.has = "a.npy --as cu_seqlens",
+            .lacks = "b.npy --as cu_seqlens",
+            .arrays = {{"a", i32({0, 3, 3, 9})}, {"b", i32({0, 3, 4, 9})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kCuSeqlens, [&](const Row& row, Index i, std::int32_t) {
+      return i > 0 && row_at(row, i) == row_at(row, i - 1);
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kSegmentsReturn> {
+  static Example example() {
+    return {
+        .has = "a.npy --as segments",
+        .lacks = "b.npy --as segments",
+        .arrays = {{"a", i32({1, 6}, {0, 0, 1, 1, 0, 0})}, {"b", i32({1, 6}, {0, 0, 1, 1, 2, 2})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kSegments, [&](const Row& row, Index i, std::int32_t pad) {
+      bool before = false, between = false;
+      for (Index j = 0; j < i; ++j) {
+        if (row_at(row, j) == row_at(row, i))
+          before = true;
+        else if (before)
+          between = true;
+      }
+      return row_at(row, i) != pad && before && between && row_at(row, i - 1) != row_at(row, i);
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kSegmentsZeroTail> {
+  static Example example() {
+    return {.has = "a.npy --as segments",
+            .lacks = "a.npy --as segments --pad-id 0",
+            .arrays = {{"a", i32({1, 6}, {1, 1, 2, 2, 0, 0})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kSegments, [&](const Row& row, Index i, std::int32_t pad) {
+      for (Index j = 0; j < std::ssize(row); ++j) {
+        if (j < i ? row_at(row, j) <= 0 : row_at(row, j) != 0) return false;
+      }
+      return pad != 0 && i > 0;
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kPositionsOffset> {
+  static Example example() {
+    return {
+        .has = "a.npy --as positions",
+        .lacks = "b.npy --as positions",
+        .arrays = {{"a", i32({1, 6}, {3, 4, 5, 0, 1, 2})}, {"b", i32({1, 6}, {0, 1, 2, 0, 1, 2})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
+      for (Index j = 0; j < i; ++j) {  // before it are negative positions, or equal ones
+        if (row_at(row, j) >= 0 && row_at(row, j) != row_at(row, 0)) return false;
+      }
+      return row_at(row, i) > 0;
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kPositionsStart> {
+  static Example example() {
+    return {.has = "a.npy --as positions",
+            .lacks = "b.npy --as positions",
+            .arrays = {{"a", i32({1, 6}, {0, 1, 2, -1, 3, 4})},
+                       {"b", i32({1, 6}, {0, 1, 2, -1, 0, 1})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
+      return i > 0 && row_at(row, i) > 0 &&
+             (row_at(row, i - 1) < 0 || row_at(row, i) < row_at(row, i - 1));
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kPositionsJump> {
+  static Example example() {
+    return {
+        .has = "a.npy --as positions",
+        .lacks = "b.npy --as positions",
+        .arrays = {{"a", i32({1, 6}, {0, 1, 5, 6, 6, 7})}, {"b", i32({1, 6}, {0, 1, 2, 3, 4, 5})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.any_row(DocumentForm::kPositions, [&](const Row& row, Index i, std::int32_t) {
+      return i > 0 && row_at(row, i) > 0 && row_at(row, i) >= row_at(row, i - 1) &&
+             row_at(row, i) != row_at(row, i - 1) + 1;
+    });
+  }
+};
+
+template <>
+struct Claim<FindingId::kPositionsSegments> {
+  static Example example() {
+    return {.has = "ids.npy --as segments --positions a.npy",
+            .lacks = "ids.npy --as segments --positions b.npy",
+            .arrays = {{"ids", i32({1, 6}, {0, 0, 1, 1, 2, 2})},
+                       {"a", i32({1, 6}, {0, 1, 2, 3, 0, 1})},
+                       {"b", i32({1, 6}, {0, 1, 0, 1, 0, 1})}}};
+  }
+  static CheckedMask question() {
+    const Tensor ids = i32({1, 6}, {0, 0, 1, 1, 2, 2}), on = i32({1, 6}, {0, 1, 2, 3, 0, 1});
+    return {.start = mask_from_segments(ids, ids, -1),
+            .documents = DocumentSource{.form = DocumentForm::kPositions, .q = on},
+            .own_documents = DocumentSource{.form = DocumentForm::kSegments, .q = ids}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const Tensor& positions = claim.arrays(DocumentForm::kPositions).at(0)->q;
+    const Tensor& ids = claim.arrays(DocumentForm::kSegments).at(0)->q;
+    if (finding.count == 0) return positions.shape() != ids.shape();
+    const Index i = claim.at(finding.where.entry);
+    const Row p = Claimed::row(positions, claim.b()), s = Claimed::row(ids, claim.b());
+    return i > 0 && (row_at(s, i) != row_at(s, i - 1)) != (row_at(p, i) != row_at(p, i - 1) + 1);
+  }
+};
+
+template <>
+struct Claim<FindingId::kNoncanonicalBool> {
+  static Example example() {
+    return {.has = "a.npy",
+            .lacks = "b.npy",
+            .arrays = {{"a", with_odd_byte(causal(6))}, {"b", causal(6)}},
+            .nowhere = true};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    return finding.count > 0 && finding.count == claim.given.reading.odd_bools;
+  }
+};
+
+template <>
+struct Claim<FindingId::kBiasMixed> {
+  static Example example() {
+    return {.has = "a.npy --as bias",
+            .lacks = "b.npy --as bias",
+            .arrays = {{"a", causal_bias(std::numeric_limits<float>::lowest())},
+                       {"b", causal_bias(-std::numeric_limits<float>::infinity())}},
+            .nowhere = true};
+  }
+  static bool holds(const Claimed& claim) {
+    return claim.given.reading.inf_closed && claim.given.reading.min_closed;
+  }
+};
+
+}  // namespace maskctl::test

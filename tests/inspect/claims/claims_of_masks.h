@@ -1,0 +1,389 @@
+// What makes findings about the mask alone true.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "inspect/claims/claim.h"
+#include "inspect/claims/predicates.h"
+
+namespace maskctl::test {
+
+/// Which image a token belongs to: tokens 4 to 7 and 20 to 22 do, all others are text, 0.
+inline Index image(Index token) {
+  if (4 <= token && token < 8) return 1;
+  return 20 <= token && token < 23 ? 2 : 0;
+}
+/// Two batch entries of six tokens, of which the second sees nothing.
+inline Tensor causal_and_empty() {
+  Tensor out(DType::kBool, {2, 1, 6, 6});
+  const Tensor first = causal(6);
+  std::ranges::copy(first.as<std::uint8_t>(), out.as<std::uint8_t>().begin());
+  return out;
+}
+
+template <>
+struct Claim<FindingId::kMaskEmpty> {
+  static Example example() {
+    return {.has = "gen:empty:n=6", .lacks = "gen:empty:n=6 -t open:q=0,k=0", .nowhere = true};
+  }
+  static bool holds(const Claimed& claim) { return claim.result.mask->count() == 0; }
+};
+
+template <>
+struct Claim<FindingId::kMaskFull> {
+  static Example example() {
+    return {.has = "gen:full:n=6", .lacks = "gen:full:n=6 -t close:q=0,k=5", .nowhere = true};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.planes([&](Index b, Index h) {
+      return cells.open_cells(b, h) == cells.queries() * cells.keys();
+    }) * cells.queries() *
+               cells.keys() ==
+           finding.count;
+  }
+};
+
+template <>
+struct Claim<FindingId::kPolarity> {
+  static Example example() { return {.has = "gen:causal:n=16 -t not", .lacks = "gen:causal:n=16"}; }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    if (finding.message.starts_with("the mask is the inverse")) return is_inverse(claim);
+    return finding.count <= cells.planes([&](Index b, Index h) {
+      return hides_selves(cells, b, h);
+    }) && hides_selves(cells, claim.b(), claim.h());
+  }
+};
+
+template <>
+struct Claim<FindingId::kAntiCausal> {
+  static Example example() {
+    return {.has = "gen:full:n=16 -t window:left=0", .lacks = "gen:full:n=16 -t window:right=0"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return finding.count <= cells.planes([&](Index b, Index h) {
+      return is_transposed(cells, b, h);
+    }) && is_transposed(cells, claim.b(), claim.h());
+  }
+};
+
+template <>
+struct Claim<FindingId::kFuturePart> {
+  static Example example() {
+    return {.has = "gen:causal:n=32 -t open:q=3-5,k=20-22",
+            .lacks = "gen:causal:n=32 -t open:q=3-5,k=3-5"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    Index later = 0;
+    cells.planes([&](Index b, Index h) {
+      later += cells.open_cells(b, h, [&](Index q, Index k) { return k > q + cells.shift(); });
+      return false;
+    });
+    return finding.count <= later && cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+           claim.k() > claim.q() + cells.shift() &&
+           is_causal_otherwise(cells, claim.b(), claim.h());
+  }
+};
+
+template <>
+struct Claim<FindingId::kGroupsJoined> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "b.npy --as dense",
+            .arrays = {
+                {"a", bools(32, [](Index q,
+                                   Index k) { return k <= q || (image(q) > 0 && image(k) > 0); })},
+                {"b", bools(32, [](Index q, Index k) {
+                   return k <= q || (image(q) > 0 && image(q) == image(k));
+                 })}}};
+  }
+  static bool holds(const Claimed& claim) { return Claim<FindingId::kFuturePart>::holds(claim); }
+};
+
+template <>
+struct Claim<FindingId::kNearly> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "gen:causal:n=32",
+            .arrays = {
+                {"a", bools(32, [](Index q, Index k) { return k <= q && (q != 20 || k != 5); })}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    const twin::Dense steps = claim.made_by(steps_of(claim));
+    const auto [all, real] = claim.differing(steps);
+    return (finding.count == all || finding.count == real) &&
+           cells.open(claim.b(), claim.h(), claim.q(), claim.k()) !=
+               steps.get(claim.b(), claim.h(), claim.q(), claim.k());
+  }
+};
+
+template <>
+struct Claim<FindingId::kRowsOpened> {
+  static Example example() {
+    return {
+        .has = "a.npy --as dense",
+        .lacks = "b.npy --as dense",
+        .arrays = {{"a", bools(6, [](Index q, Index k) { return k <= q || q == 2; })},
+                   {"b", bools(6, [](Index q, Index k) { return (2 <= k && k <= q) || q < 2; })}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.is_full(claim.b(), claim.h(), claim.q()) &&
+           finding.count <=
+               cells.rows([&](Index b, Index h, Index q) { return cells.is_full(b, h, q); });
+  }
+};
+
+template <>
+struct Claim<FindingId::kPaddingRowsOpened> {
+  static Example example() {
+    return {
+        .has = "a.npy --as dense",
+        .lacks = "b.npy --as dense",
+        .arrays = {{"a", bools(6, [](Index q, Index k) { return (2 <= k && k <= q) || q < 2; })},
+                   {"b", bools(6, [](Index q, Index k) { return k <= q || q == 2; })}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.is_opened_padding(claim.b(), claim.h(), claim.q()) &&
+           finding.count <= cells.rows([&](Index b, Index h, Index q) {
+             return cells.is_opened_padding(b, h, q);
+           });
+  }
+};
+
+template <>
+struct Claim<FindingId::kTopLeft> {
+  static Example example() {
+    return {.has = "gen:full:q=2,k=6 -t causal:align=top-left",
+            .lacks = "gen:full:q=2,k=6 -t causal:align=bottom-right"};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    return cells.queries() < cells.keys() &&
+           cells.open_cells(claim.b(), claim.h(), [](Index q, Index k) { return k > q; }) == 0;
+  }
+};
+
+template <>
+struct Claim<FindingId::kDecodeFirstKey> {
+  static Example example() {
+    return {.has = "gen:full:q=1,k=6 -t causal:align=top-left",
+            .lacks = "gen:full:q=1,k=6 -t causal:align=bottom-right"};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    return cells.queries() == 1 && cells.planes([&](Index b, Index h) {
+      return cells.open(b, h, 0, 0) && cells.seen(b, h, 0) == 1;
+    }) == cells.batch() * cells.heads();
+  }
+};
+
+template <>
+struct Claim<FindingId::kDecodeOwnKey> {
+  static Example example() {
+    return {.has = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1",
+            .lacks = "gen:full:q=1,k=6 -t causal:align=bottom-right"};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    return cells.planes([&](Index b, Index h) {
+      if (cells.open_cells(b, h) == 0) return true;
+      const auto later = [&](Index q, Index k) { return k >= q + cells.shift(); };
+      const auto before = [&](Index q, Index k) { return k == q + cells.shift() - 1; };
+      return cells.open_cells(b, h, later) == 0 &&
+             cells.open_cells(b, h, before) == cells.queries();
+    }) == cells.batch() * cells.heads();
+  }
+};
+
+template <>
+struct Claim<FindingId::kOwnKeyClosed> {
+  static Example example() {
+    return {.has = "gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1",
+            .lacks = "gen:full:q=2,k=6 -t causal:align=bottom-right"};
+  }
+  static bool holds(const Claimed& claim) { return Claim<FindingId::kDecodeOwnKey>::holds(claim); }
+};
+
+template <>
+struct Claim<FindingId::kAxesExchanged> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "b.npy --as dense",
+            .arrays = {{"a", causal(6, {1, 6, 1, 6})}, {"b", causal(6, {1, 1, 6, 6})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    bool other = false;
+    for (Index k = 0; k < cells.keys(); ++k)
+      other = other || cells.open(claim.b(), claim.h(), 0, k) != cells.open(claim.b(), 0, 0, k);
+    return other && cells.queries() == 1 && cells.heads() == cells.keys();
+  }
+};
+
+template <>
+struct Claim<FindingId::kPlaneFull> {
+  static Example example() {
+    return {.has = "gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
+            .lacks = "gen:causal:n=16,b=4 -t 'batch:2{open:q=0-3,k=0-3}'"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.planes([&](Index b, Index h) {
+      return cells.open_cells(b, h) == cells.queries() * cells.keys();
+    }) == finding.count;
+  }
+};
+
+template <>
+struct Claim<FindingId::kPlaneFuture> {
+  static Example example() {
+    return {.has = "gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
+            .lacks = "gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-3{causal}'"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return sees_future(cells, claim.b(), claim.h(), true) &&
+           finding.count <=
+               cells.planes([&](Index b, Index h) { return sees_future(cells, b, h, true); }) &&
+           finding.count >=
+               cells.planes([&](Index b, Index h) { return sees_future(cells, b, h, false); });
+  }
+};
+
+template <>
+struct Claim<FindingId::kFutureDiagonal> {
+  static Example example() {
+    return {.has = "gen:causal:offset=1,n=32", .lacks = "gen:causal:offset=0,n=32"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    const auto before = [&](Index q, Index k) { return q - k > finding.count; };
+    return cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+           claim.k() - claim.q() == finding.count &&
+           cells.open_cells(claim.b(), claim.h(), before) > 0;
+  }
+};
+
+template <>
+struct Claim<FindingId::kHeadsDocuments> {
+  static Example example() {
+    return {.has = "gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'",
+            .lacks = "gen:causal:n=32,h=2 -t doc:lens=13+19"};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    Index crossing = 0;
+    for (Index h = 0; h < cells.heads(); ++h)
+      crossing += cells_across(cells, claim.b(), h, lengths_of(claim)) > 0;
+    return crossing > 0 && cells_across(cells, claim.b(), claim.h(), lengths_of(claim)) == 0;
+  }
+};
+
+template <>
+struct Claim<FindingId::kPlaneDiffers> {
+  static Example example() {
+    return {.has = "gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
+            .lacks = "gen:window:keys=8,n=32,h=4 -t 'heads:1-2{window:keys=7}'"};
+  }
+  static bool holds(const Claimed& claim) { return differs_from_equals(claim); }
+};
+
+template <>
+struct Claim<FindingId::kHeadDiffers> {
+  static Example example() {
+    return {.has = "gen:causal:n=16,h=4 -t 'heads:0+2+3{window:keys=3}'",
+            .lacks = "gen:causal:n=16,h=4 -t 'heads:2-3{window:keys=3}'"};
+  }
+  static bool holds(const Claimed& claim) { return Claim<FindingId::kPlaneDiffers>::holds(claim); }
+};
+
+template <>
+struct Claim<FindingId::kPlaneEmpty> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "gen:causal:n=6,b=2",
+            .arrays = {{"a", causal_and_empty()}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.planes([&](Index b, Index h) { return cells.open_cells(b, h) == 0; }) ==
+           finding.count;
+  }
+};
+
+template <>
+struct Claim<FindingId::kEmptyRows> {
+  static Example example() {
+    return {.has = "gen:causal:n=16 -t slice:q=4:8,k=6:16",
+            .lacks = "gen:causal:n=16 -t slice:q=6:8,k=6:16"};
+  }
+  static bool holds(const Claimed& claim) { return empty_rows_are_true(claim); }
+};
+
+template <>
+struct Claim<FindingId::kPaddingRowsEmpty> {
+  static Example example() {
+    return {.has = "a.npy --as segments",
+            .lacks = "b.npy --as segments",
+            .arrays = {{"a", i32({1, 6}, {0, 0, 1, 1, -1, -1})},
+                       {"b", i32({1, 6}, {0, 0, 1, 1, 2, 2})}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return cells.seen(claim.b(), claim.h(), claim.q()) == 0 &&
+           finding.count <=
+               cells.rows([&](Index b, Index h, Index q) { return cells.seen(b, h, q) == 0; });
+  }
+};
+
+template <>
+struct Claim<FindingId::kLeftPaddingNan> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "a.npy --as dense -t open:q=0-1,k=0-1",
+            .arrays = {{"a", bools(6, [](Index q, Index k) { return 2 <= k && k <= q; })}}};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return is_left_padding(cells, claim.b(), claim.h(), claim.q()) &&
+           finding.count <= cells.rows([&](Index b, Index h, Index q) {
+             return is_left_padding(cells, b, h, q);
+           });
+  }
+};
+
+template <>
+struct Claim<FindingId::kFirstBlock> {
+  static Example example() {
+    return {.has = "gen:window:keys=8,n=512", .lacks = "gen:window:keys=8,n=128"};
+  }
+  static bool holds(const Claimed& claim) {
+    const Finding& finding = claim.finding;
+    const PlainCells& cells = claim.cells;
+    return finding.count == cells.rows([&](Index b, Index h, Index q) {
+      return comes_late(cells, b, h, q);
+    }) && comes_late(cells, claim.b(), claim.h(), claim.q());
+  }
+};
+
+}  // namespace maskctl::test
