@@ -1,34 +1,17 @@
 #include "app/reports/attention_json.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/reports/json_parts.h"
 
 namespace maskctl::app {
 namespace {
 
-using attention::VerifyCheck;
-
-const char* state_name(VerifyCheck::State state) {
-  switch (state) {
-    case VerifyCheck::State::kPassed:
-      return "passed";
-    case VerifyCheck::State::kFailed:
-      return "failed";
-    case VerifyCheck::State::kSkipped:
-      break;
-  }
-  return "skipped";
-}
-
 Json json_of(const MachineReport& machine) {
   return {{"instructions", machine.instructions}, {"threads", machine.threads}};
 }
 
 Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// The largest value of `member` over all ranks, divided by the mean; 1: perfectly balanced.
 template <class Member>
@@ -39,26 +22,6 @@ double imbalance(const std::vector<RankLine>& ranks, Member member) {
     sum += static_cast<double>(rank.*member);
   }
   return sum > 0 ? most * static_cast<double>(ranks.size()) / sum : 1;
-}
-
-/// Adds what is said of all results together, or of one array.
-void add_judgement(const attention::Judgement& judgement, Json& out) {
-  out["verdict"] = name(judgement.verdict);
-  out["text"] = judgement.text;
-  out["rows"] = judgement.where;
-  out["in_part"] = judgement.in_part;
-  out["zero_rows"] = judgement.zero_rows;
-  out["nan_rows"] = judgement.nan_rows;
-  out["nan_keys"] = judgement.nan_keys;
-  out["least_cell"] = judgement.least_cell > 0 ? finite_or_null(judgement.least_cell) : Json();
-  out["alternatives"] = Json::array();
-  for (const attention::Comparison& line : judgement.comparisons) {
-    out["alternatives"].push_back({{"text", line.text},
-                                   {"state", name(line.state)},
-                                   {"share", finite_or_null(line.share)},
-                                   {"error", finite_or_null(line.error)},
-                                   {"rows", line.rows}});
-  }
 }
 
 }  // namespace
@@ -100,26 +63,6 @@ Json attend_json(const std::string& operation, const std::string& backend,
                              {"max", array.most},
                              {"mean", array.mean},
                              {"not_finite", array.not_finite}});
-  }
-  return out;
-}
-
-Json verify_json(const std::string& operation, const attention::GivenReport& report) {
-  const attention::Judgement& judgement = report.judgement;
-  Json out{{"schema", "maskctl.verify/1"},
-           {"operation", operation},
-           {"ok", judgement.verdict == attention::Verdict::kObeys}};
-  add_judgement(judgement, out);
-  out["checks"] = Json::array();
-  for (const VerifyCheck& check : report.checks) {
-    out["checks"].push_back(
-        {{"name", check.name}, {"state", state_name(check.state)}, {"detail", check.detail}});
-  }
-  out["parts"] = Json::array();
-  for (const auto& [array, part] : judgement.parts) {
-    Json entry{{"array", array}};
-    add_judgement(part, entry);
-    out["parts"].push_back(std::move(entry));
   }
   return out;
 }

@@ -9,7 +9,6 @@
 #include "app/reports/json_value.h"
 #include "maskctl/attention/by_name.h"
 #include "maskctl/inspect/diff/diff.h"
-#include "maskctl/verify/judge.h"
 #include "maskctl/verify/probe.h"
 
 namespace maskctl::app {
@@ -84,7 +83,6 @@ struct MachineReport {
 Json probe_json(const ProbeReport& report);
 Json attend_json(const std::string& operation, const std::string& backend,
                  std::span<const ArraySummary> arrays);
-Json verify_json(const std::string& operation, const attention::GivenReport& report);
 Json bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
 Json rank_bench_json(const MachineReport& machine, const std::string& mesh,
                      const std::string& assign, std::span<const RankBenchReport> runs);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/inspect/why/why.h"
 #include "maskctl/verify/solve/explain.h"
 #include "support/catch_compat.h"
 #include "support/mistaken_call.h"
@@ -51,23 +52,29 @@ struct Door {
 constexpr Door kMasks[] = {
     {"causal", causal}, {"window", window}, {"documents", documents}, {"full", full}};
 
-attention::FullVerdict asked(const MistakenCall& c, const std::vector<double>& out, DType dtype) {
+attention::NamedResults results(const MistakenCall& c, const std::vector<double>& out,
+                                DType dtype) {
+  Tensor wide(DType::kFloat64, {c.batch, kT, 2, 16});
+  std::ranges::copy(out, wide.as<double>().begin());
+  return {{"out", astype(wide, dtype)}};
+}
+
+attention::JudgedCall judged(const MistakenCall& c) {
   attention::JudgedCall call;
   call.request.operation = attention::find_operation("flash_attention");
-  const auto tensor = [&](const std::vector<double>& values, DType as) {
-    Tensor wide(DType::kFloat64, {c.batch, kT, 2, 16});
-    std::ranges::copy(values, wide.as<double>().begin());
-    return astype(wide, as);
-  };
   auto& arrays = call.request.arguments.arrays;
-  arrays["query"] = tensor(c.q, DType::kFloat32);
-  arrays["key"] = tensor(c.k, DType::kFloat32);
-  arrays["value"] = tensor(c.v, DType::kFloat32);
+  arrays["query"] = results(c, c.q, DType::kFloat32).at("out");
+  arrays["key"] = results(c, c.k, DType::kFloat32).at("out");
+  arrays["value"] = results(c, c.v, DType::kFloat32).at("out");
   Tensor dense(DType::kBool, {c.batch, 2, kT, kT});
   std::ranges::copy(c.open, dense.as<std::uint8_t>().begin());
   call.request.declared = mask_from_dense(dense);
   call.request.arguments.mask = call.request.declared;
-  return judge_fully(call, {{"out", tensor(out, dtype)}});
+  return call;
+}
+
+attention::FullVerdict asked(const MistakenCall& c, const std::vector<double>& out, DType dtype) {
+  return judge_fully(judged(c), results(c, out, dtype));
 }
 
 /// A way to be wrong; `right` is the output of the call.
@@ -230,6 +237,63 @@ TEST_CASE("red team: a cell above the bound that the verdict states is always fo
       }
     }
   }
+}
+
+TEST_CASE("red team: what verify names as the next question is one that solving answers",
+          "[solve]") {
+  using attention::NextQuestion;
+  if (!attention::has_solver()) return;  // then none is named
+  Index lighter = 0, cells = 0, none = 0;
+  const auto hold = [&](const MistakenCall& call, const std::vector<double>& out, DType dtype) {
+    const auto found = asked(call, out, dtype);
+    INFO(name(dtype) << ": " << to_text(found.report.judgement) << ", next " << name(found.next));
+    if (found.next == NextQuestion::kNone) {
+      ++none;
+      return;
+    }
+    const auto answer = attention::solve_fully(judged(call), results(call, out, dtype));
+    REQUIRE(answer.only_solved);
+    if (found.next == NextQuestion::kCells) {
+      ++cells;
+      return;
+    }
+    ++lighter;
+    CHECK(answer.solved->verdict() == Verdict::kObeys);
+    for (Index i = 0; i < kT; ++i) {
+      for (Index j = 0; j < kT; ++j) {
+        if (!maskctl::is_open(answer.solved->solved.light, {0, 0, i, j})) continue;
+        CHECK(moved_weight(call, i, j) < found.report.judgement.least_cell);
+      }
+    }
+  };
+  for (const Door& mask : kMasks) {
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+      const MistakenCall call = plain_call(11, 1, mask.open);
+      const std::vector<double> right = attend(call).out;
+      hold(call, right, dtype);
+      MistakenCall scaled = call;
+      scaled.scale = 0.5;
+      hold(call, attend(scaled).out, dtype);
+      for (const double blank : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
+        std::vector<double> out = right;
+        std::fill_n(out.begin() + 160, 64, blank);
+        hold(call, out, dtype);
+      }
+      MistakenCall same = call;
+      for (Index j = 1; j < kT; ++j) std::copy_n(same.v.begin(), 32, same.v.begin() + j * 32);
+      hold(same, attend(same).out, dtype);
+    }
+    for (const Trick& trick : tricks()) {
+      const MistakenCall call = plain_call(12, 1, mask.open);
+      std::vector<double> out = attend(call).out;
+      trick.apply(call, out);
+      INFO(mask.name << ": " << trick.name);
+      hold(call, out, DType::kFloat32);
+    }
+  }
+  CHECK(lighter >= 6);
+  CHECK(cells >= 6);
+  CHECK(none >= 30);
 }
 
 TEST_CASE("red team: values that repeat, cancel or are tiny, and keys that are alike", "[values]") {

@@ -37,15 +37,15 @@ VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how)
 
 GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how, Session& session) {
   using Status = GoldenResult::Status;
-  const attention::GivenReport report = verify_report(verify_options(entry, how), session);
-  const attention::Verdict verdict = report.judgement.verdict;
+  const Verified found = verified(verify_options(entry, how), session);
+  const attention::GivenReport& report = found.report->found.report;
   GoldenResult out;
   for (const attention::VerifyCheck& check : report.checks) {
     out.detail += fmt::format("{}: {}\n", check.name, check.detail);
   }
   out.detail += fmt::format("verdict: {}\n", to_text(report.judgement));
-  if (verdict == attention::Verdict::kObeys) return out;
-  const bool unclear = verdict == attention::Verdict::kUnclear;
+  if (found.answer.status == 0) return out;
+  const bool unclear = found.answer.status == 2;
   out.status = unclear ? Status::kError : Status::kDiffers;
   out.message = unclear ? "the kernel's arrays do not determine its mask"
                         : "the kernel does not obey its mask";

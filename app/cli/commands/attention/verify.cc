@@ -13,13 +13,10 @@
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
-#include "app/cli/commands/attention/solve.h"
 #include "app/cli/commands/attention/verify.h"
-#include "app/cli/commands/command.h"
+#include "app/cli/commands/attention/verify_answer.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
-#include "app/reports/attention_json.h"
-#include "app/session/save.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/formats/container.h"
@@ -28,51 +25,11 @@
 namespace maskctl::app {
 namespace {
 
-void declare(OptionList& list, VerifyOptions& verify) {
-  list.operand("SOURCE", verify.call.mask);
-  declare_call(list, verify.call);
-  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
-  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
-  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
-  list.repeated("--given", "[NAME=]SOURCE",
-                "judge this output instead, or the result of that name (lse, grad_query with "
-                "cotangent_out=); give query, key and value too; may be repeated",
-                verify.given);
-  list.flag(
-      "--solve",
-      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
-      "2 where rows are ambiguous, or no cell is told in half of them",
-      verify.solve);
-  list.value(
-      "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
-      [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
-  list.value(
-      "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
-      [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
-  list.flag("--no-gradients", "forward only", verify.no_gradients);
-  declare_ranks(list, verify.ranks);
-  declare_output(list, verify.output);
-  list.json("maskctl.verify/1", verify.json);
-}
-
-using attention::GivenReport;
 using attention::JudgedCall;
-using attention::Judgement;
 using attention::NamedResults;
 using attention::Operation;
 using attention::Verdict;
-using attention::VerifyCheck;
 using attention::VerifyRequest;
-
-std::string checks_text(const std::vector<VerifyCheck>& checks) {
-  static constexpr const char* kStates[] = {"ok", "FAILED", "skipped"};
-  std::string out;
-  for (const VerifyCheck& check : checks) {
-    out += fmt::format("{:<18}{:<9}{}\n", check.name,
-                       kStates[static_cast<std::size_t>(check.state)], check.detail);
-  }
-  return out;
-}
 
 /// True if only the mask closes cells, and no other argument of the call does.
 bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
@@ -208,75 +165,6 @@ JudgedCall judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
-using attention::FullVerdict;
-
-/// A hint that --solve could decide more from the same arrays; empty if it could not.
-std::string next_text(const VerifyOptions& options, const JudgedCall& call,
-                      const FullVerdict& verdict) {
-  const Judgement& judgement = verdict.report.judgement;
-  const bool tried = verdict.solved || !verdict.not_solved.empty();
-  if (options.given.empty() || tried || !solving_tells_more(call, judgement)) return "";
-  const bool told = judgement.verdict == Verdict::kObeys && judgement.least_cell < 1;
-  return fmt::format(
-      "{:<18}--solve tells {}, from the same arrays\n", "next",
-      told ? "lighter cells, down to the rounding of the output" : "it cell by cell");
-}
-
-Answer answer_of(const VerifyOptions& options, const JudgedCall& call, const FullVerdict& verdict,
-                 const Session& session) {
-  const GivenReport& report = verdict.report;
-  if (!options.output.dest.empty()) {
-    if (report.judgement.obeyed) {
-      write_output(*report.judgement.obeyed, options.output, session);
-    } else {
-      session.note(fmt::format("{} is not written: no one mask is known that the results obey",
-                               options.output.dest));
-    }
-  }
-  const std::string operation(operation_named(options.operation).name);
-  std::optional<SolvedReport> solved;
-  if (verdict.solved) solved = solved_report(options, *verdict.solved);
-  std::string text =
-      checks_text(report.checks) + fmt::format("{:<18}{}\n", "verdict", to_text(report.judgement));
-  if (solved) text += solved_lines(*solved);
-  if (!verdict.not_solved.empty()) {
-    text += fmt::format("{:<18}{}\n", "not solved", verdict.not_solved);
-  }
-  text += next_text(options, call, verdict);
-  const auto json = [=] {
-    Json out = verify_json(operation, report);
-    if (solved) out["solved"] = solved_part_json(*solved);
-    if (!verdict.not_solved.empty()) out["not_solved"] = verdict.not_solved;
-    return out;
-  };
-  return answer_in(
-      options.json, [&] { return text; }, json, status_of(report.judgement.verdict));
-}
-
-/// Solves for the mask that an output obeys (--solve).
-Answer solve_given(const VerifyOptions& as_written, Session& session) {
-  attention::require_solver();
-  const VerifyOptions options = with_arrays(as_written, session);
-  if (options.given.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                "verify --solve: from which output? give that of the kernel: --given SOURCE");
-  }
-  check_inputs(operation_named(options.operation), options);
-  Loader loader(options.call.source, session);
-  const JudgedCall call = judged_call(options, loader);
-  const NamedResults given = given_results(options, loader);
-  try {
-    return solved_answer(options, solve_results(call, given), session);
-  } catch (const Error& error) {
-    // Where no keys explain the output, another call may.
-    if (error.code() != Errc::kInvalidArgument) throw;
-    FullVerdict verdict{judge_results(call, given), {}, error.what()};
-    const Verdict told = verdict.report.judgement.verdict;
-    if (told == Verdict::kNone || told == Verdict::kUnclear) throw;
-    return answer_of(options, call, verdict, session);
-  }
-}
-
 /// Collects, at rank 0, the positions where the ranks' ranges of queries and keys begin.
 attention::Borders borders_of(const attention::RankCall& call, attention::Communicator& world) {
   std::string own;
@@ -294,8 +182,8 @@ attention::Borders borders_of(const attention::RankCall& call, attention::Commun
 
 /// Each rank computes its share, forward and backward. Rank 0 tests the assembled results: first
 /// all of them, then those next to each border between the ranks' ranges of queries and keys.
-Answer verify_over_ranks(const VerifyOptions& options, Session& session,
-                         attention::Communicator& world) {
+Verified verify_over_ranks(const VerifyOptions& options, Session& session,
+                           attention::Communicator& world) {
   const attention::Operation& operation = operation_named(options.operation);
   Loader loader(options.call.source, session);
   RankArrays arrays;
@@ -309,62 +197,87 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   const attention::Borders borders = borders_of(split.ranked(), world);
   if (world.rank() != 0) return {};
   const JudgedCall call = judged_call(options, loader);
-  return answer_of(options, call, {judge_shards(call, results, borders), {}, ""}, session);
+  return answered(options, {.report = judge_shards(call, results, borders)}, session);
 }
 
-/// A call and the verdict on it, with the options as its arrays were found.
-struct Asked {
-  VerifyOptions options;
-  JudgedCall call;
-  FullVerdict verdict;
-};
-
-Asked asked(const VerifyOptions& as_written, Session& session) {
-  VerifyOptions options = with_arrays(as_written, session);
+/// Judges a backend, or the results of --given.
+attention::FullVerdict found(const VerifyOptions& options, Session& session) {
+  if (options.solve && options.given.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "verify --solve: from which output? give that of the kernel: --given SOURCE");
+  }
   if (options.given.empty()) require_backend(options.backend, "--backend");
-  require_backend(options.against, "--against");
+  if (!options.solve) require_backend(options.against, "--against");
   if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
-  JudgedCall call = judged_call(options, loader);
-  FullVerdict verdict;
-  if (options.given.empty()) {
-    verdict.report = judge_backend(call, !options.output.dest.empty());
-  } else {
-    verdict = judge_fully(call, given_results(options, loader));
-  }
-  return {std::move(options), std::move(call), std::move(verdict)};
+  const JudgedCall call = judged_call(options, loader);
+  if (options.given.empty()) return {.report = judge_backend(call, !options.output.dest.empty())};
+  const NamedResults given = given_results(options, loader);
+  return options.solve ? solve_fully(call, given) : judge_fully(call, given);
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
-  check_ranks(options.ranks, "verify",
-              !options.given.empty() || options.solve
-                  ? "--given goes without --mesh: one process judges an output"
-              : options.call.layout ? kUnfitLayout
-                                    : "");
-  if (options.solve && !options.ranks.given()) return solve_given(options, session);
-  if (!options.ranks.given()) {
-    const Asked found = asked(options, session);
-    return answer_of(found.options, found.call, found.verdict, session);
-  }
-  require_backend(options.backend, "--backend");
-  return over_ranks(options.ranks, options.backend, session,
-                    [&](attention::Communicator& world, Session& own) {
-                      return verify_over_ranks(options, own, world);
-                    });
+  return verified(options, session).answer;
 }
 
 }  // namespace
+
+void declare_verify(OptionList& list, VerifyOptions& verify) {
+  list.operand("SOURCE", verify.call.mask);
+  declare_call(list, verify.call);
+  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
+  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
+  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
+  list.repeated("--given", "[NAME=]SOURCE",
+                "judge this output instead, or the result of that name (lse, grad_query with "
+                "cotangent_out=); give query, key and value too; may be repeated",
+                verify.given);
+  list.flag(
+      "--solve",
+      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
+      "2 where rows are ambiguous, or no cell is told in half of them",
+      verify.solve);
+  list.value(
+      "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
+      [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
+  list.value(
+      "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
+      [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
+  list.flag("--no-gradients", "forward only", verify.no_gradients);
+  declare_ranks(list, verify.ranks);
+  declare_output(list, verify.output);
+  list.json("maskctl.verify/1", verify.json);
+}
 
 int status_of(Verdict verdict) {
   if (verdict == Verdict::kObeys) return 0;
   return verdict == Verdict::kUnclear ? 2 : 1;
 }
 
-GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
-  return asked(as_written, session).verdict.report;
+Verified verified(const VerifyOptions& as_written, Session& session) {
+  const RankOptions& ranks = as_written.ranks;
+  check_ranks(ranks, "verify",
+              !as_written.given.empty() || as_written.solve
+                  ? "--given goes without --mesh: one process judges an output"
+              : as_written.call.layout ? kUnfitLayout
+                                       : "");
+  if (!ranks.given()) {
+    if (as_written.solve) attention::require_solver();
+    const VerifyOptions options = with_arrays(as_written, session);
+    return answered(options, found(options, session), session);
+  }
+  require_backend(as_written.backend, "--backend");
+  Verified out;
+  out.answer = over_ranks(ranks, as_written.backend, session,
+                          [&](attention::Communicator& world, Session& own) {
+                            Verified mine = verify_over_ranks(as_written, own, world);
+                            if (world.rank() == 0) out.report = std::move(mine.report);
+                            return std::move(mine.answer);
+                          });
+  return out;
 }
 
-extern const Command kVerify = command<VerifyOptions, declare, run>({
+extern const Command kVerify = command<VerifyOptions, declare_verify, run>({
     .name = "verify",
     .group = kJudge,
     .operands = "SOURCE|none [FILE] [NAME=VALUE...]",

@@ -173,14 +173,45 @@ std::string cause_text(const SolvedVerdict& solved) {
 
 }  // namespace
 
+std::string_view name(NextQuestion next) {
+  static constexpr std::string_view kNames[] = {"none", "lighter-cells", "cells"};
+  return kNames[static_cast<std::size_t>(next)];
+}
+
+namespace {
+
+/// True if a mask can be solved from such results.
+bool can_solve(const JudgedCall& call, const NamedResults& given) {
+  return has_solver() && call.request.operation->takes_mask() && given.contains("out");
+}
+
+/// Rows of NaN, and those of a call with other arguments, are no equations for the mask.
+NextQuestion next_question(const Judgement& judgement) {
+  if (!judgement.nan_rows.empty()) return NextQuestion::kNone;
+  switch (judgement.verdict) {
+    case Verdict::kObeys:
+      return judgement.least_cell < 1 ? NextQuestion::kLighterCells : NextQuestion::kCells;
+    case Verdict::kUnclear:
+    case Verdict::kPartly:
+      return NextQuestion::kCells;
+    case Verdict::kAnother:
+    case Verdict::kOtherCall:
+    case Verdict::kNone:
+      break;
+  }
+  return NextQuestion::kNone;
+}
+
+}  // namespace
+
 FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
-  FullVerdict out{judge_results(call, given), {}, ""};
+  FullVerdict out{.report = judge_results(call, given)};
   Judgement& judgement = out.report.judgement;
-  const auto result = given.find("out");
-  const bool can = has_solver() && call.request.operation->takes_mask() && result != given.end();
-  if (judgement.verdict != Verdict::kNone || !can || !judgement.nan_rows.empty()) return out;
+  if (!can_solve(call, given)) return out;
+  out.next = next_question(judgement);
+  if (judgement.verdict != Verdict::kNone || !judgement.nan_rows.empty()) return out;
   constexpr double kMostWork = 2e10;
-  NamedResults used{*result};
+  NamedResults used{*given.find("out")};
   // An lse that fits a mistake of its own is no equation for the mask.
   const bool lse_alone = std::ranges::any_of(judgement.parts, [](const auto& part) {
     return part.array == "lse" && part.judgement.verdict != Verdict::kNone &&
@@ -215,9 +246,23 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   return out;
 }
 
-bool solving_tells_more(const JudgedCall& call, const Judgement& judgement) {
-  return has_solver() && judgement.verdict != Verdict::kAnother &&
-         call.request.operation->takes_mask();
+FullVerdict solve_fully(const JudgedCall& call, const NamedResults& given) {
+  FullVerdict out;
+  Judgement& judgement = out.report.judgement;
+  try {
+    out.solved = solve_results(call, given);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kInvalidArgument) throw;
+    out.not_solved = error.what();
+    out.report = judge_results(call, given);
+    if (judgement.verdict == Verdict::kNone || judgement.verdict == Verdict::kUnclear) throw;
+    return out;
+  }
+  out.only_solved = true;
+  judgement.verdict = out.solved->verdict();
+  judgement.text = to_text(*out.solved);
+  judgement.obeyed = out.solved->solved.mask;
+  return out;
 }
 
 }  // namespace maskctl::attention

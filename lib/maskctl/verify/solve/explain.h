@@ -2,6 +2,7 @@
 // one, and why they differ.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,19 +59,30 @@ std::string to_text(const SolvedVerdict& verdict);
 SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
                             const SolveOptions& options = {});
 
-/// A judgement, and, where nothing that was tried fits, what solving adds to it.
+/// What solve_results() is worth asking for after a judgement of the same results: nothing; cells
+/// that are lighter than Judgement::least_cell, down to the rounding; or each cell.
+enum class NextQuestion : std::uint8_t { kNone, kLighterCells, kCells };
+/// "none", "lighter-cells" or "cells".
+std::string_view name(NextQuestion next);
+
+/// All that `maskctl verify` says of results.
 struct FullVerdict {
   /// If a mask was solved that explains all rows, the judgement is kAnother, with its cause.
-  GivenReport report;
-  std::optional<SolvedVerdict> solved;
-  std::string not_solved;  // why the mask cannot be solved, where it was tried
+  GivenReport report = {};
+  std::optional<SolvedVerdict> solved = {};
+  /// True if nothing was tried before the mask was solved: the judgement then has the verdict on
+  /// the solved mask, which is the one obeyed.
+  bool only_solved = false;
+  std::string not_solved = {};              // why the mask cannot be solved, where that was tried
+  NextQuestion next = NextQuestion::kNone;  // kNone, too, where the mask cannot be solved
 };
 
 /// judge_results(); where nothing fits the output, solve_results() for the rows that are off,
 /// within seconds. Throws like judge_results().
 FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given);
 
-/// True if solve_results() could decide more than a judgement did, from the same results.
-bool solving_tells_more(const JudgedCall& call, const Judgement& judgement);
+/// solve_results(); where no keys explain the results, but a mask or a call that judge_results()
+/// tries does, that judgement. Throws like both.
+FullVerdict solve_fully(const JudgedCall& call, const NamedResults& given);
 
 }  // namespace maskctl::attention
