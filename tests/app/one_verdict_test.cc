@@ -5,7 +5,9 @@
 // in check.
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
+#include <array>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,6 +20,8 @@
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/steps/slice.h"
 #include "maskctl/pipeline/load.h"
+#include "maskctl/tensor/convert.h"
+#include "maskctl/verify/solve/explain.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
 
@@ -87,8 +91,9 @@ class Draws {
                    fmt::format("slice:q=0:{}", pick(1, n))});
   }
 
- private:
   Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
+
+ private:
   const std::string& one_of(const std::vector<std::string>& texts) {
     return texts[as_size(pick(0, std::ssize(texts) - 1))];
   }
@@ -208,50 +213,108 @@ TEST_CASE("diff: the inspector says what the command says", "[verdicts]") {
   }
 }
 
-/// Writes run.npz: q, k, v and out of a causal kernel with a window of 8 keys over 32 tokens.
-constexpr std::string_view kMakeRun = R"(cat >run.py <<'END'
-import numpy as np
-rng = np.random.default_rng(1)
-q, k, v = (rng.standard_normal((1, 32, 2, 16)).astype(np.float32) for _ in range(3))
-i = np.arange(32)
-s = np.einsum('bqhd,bkhd->bhqk', q, k) / 4
-s = np.where((i[None] <= i[:, None]) & (i[:, None] - i[None] < 8), s, -np.inf)
-p = np.exp(s - s.max(-1, keepdims=True))
-out = np.einsum('bhqk,bkhd->bqhd', p / p.sum(-1, keepdims=True), v).astype(np.float32)
-np.savez('run.npz', q=q, k=k, v=v, out=out)
-END
-python3 run.py
-)";
+/// A call of a few tokens, and the output of a kernel: of the declared mask or another, at another
+/// scale, without its last row, rounded, or of equal values.
+struct KernelRun {
+  std::string step;  // makes the declared mask, after causal
+  attention::JudgedCall call;
+  attention::NamedResults given;
+};
 
-TEST_CASE("verify: golden files say of a kernel what the command says", "[verdicts]") {
+Mask after_causal(Index n, const std::string& step) {
+  return maskctl::apply(full_mask(1, 1, n, n),
+                        load_chain(std::array<std::string, 2>{"causal", step}, {}));
+}
+
+KernelRun drawn_run(unsigned seed) {
+  Draws draws(seed);
+  const Index n = draws.pick(4, 12), heads = draws.pick(1, 2);
+  const auto step = [&] {
+    std::string out = draws.step(n);
+    return out.starts_with("slice") ? fmt::format("close:q=0,k=0-{}", n - 1) : out;
+  };
+  KernelRun out;
+  out.step = step();
+  attention::VerifyRequest& request = out.call.request;
+  request.operation = attention::find_operation("flash_attention");
+  attention::NamedArguments& arguments = request.arguments;
+  for (const auto& [name, stream] : {std::pair{"query", 0U}, {"key", 1U}, {"value", 2U}}) {
+    arguments.arrays[name] = attention::random_normal({1, n, heads, 8}, 3 * seed + stream);
+  }
+  arguments.mask = request.declared = after_causal(n, out.step);
+  out.call.steps = load_chain(std::array<std::string, 2>{"causal", out.step}, {});
+  attention::NamedArguments other = arguments;
+  const Index mistake = draws.pick(0, 5);
+  if (mistake == 5) {  // values that tell no key from another
+    std::ranges::fill(arguments.arrays["value"].as<float>(), 1.0F);
+    other = arguments;
+  }
+  if (mistake == 1) other.mask = after_causal(n, step());
+  if (mistake == 2) other.options["softmax_scale"] = "0.5";
+  Tensor made = attention::run(*request.operation, other).at("out");
+  if (mistake == 3) std::ranges::fill(made.as<float>().last(as_size(heads * 8)), 0.0F);
+  if (mistake == 4) made = astype(made, DType::kFloat16);
+  out.given.emplace("out", std::move(made));
+  return out;
+}
+
+void write_run(const std::filesystem::path& path, const KernelRun& run) {
+  std::vector<ArrayRef> arrays;
+  for (const auto& [name, array] : run.call.request.arguments.arrays) {
+    arrays.push_back({name, &array});
+  }
+  arrays.push_back({"out", &run.given.at("out")});
+  write_arrays(path.string(), arrays, {.force = true});
+}
+
+TEST_CASE("verify: the library, the command and golden files say the same", "[verdicts]") {
   const test::Sandbox box;
-  REQUIRE(box.run(std::string(kMakeRun)).status == 0);
-  std::vector<std::string> steps;
+  std::vector<std::string> told;  // by the library
   std::string manifest;
-  for (unsigned seed = 0; seed < test::rounds(40U); ++seed) {
-    steps.push_back(seed == 0 ? "window:keys=8" : Draws(seed).step(32));
-    if (steps.back().starts_with("slice")) steps.back() = "window:keys=9";
+  std::map<std::string_view, Index> verdicts;
+  for (unsigned seed = 0; seed < test::rounds(500U); ++seed) {
+    const KernelRun run = drawn_run(seed);
+    const std::string file = fmt::format("run{}.npz", seed);
+    const Index n = run.call.request.declared->queries();
+    write_run(box.work() / file, run);
+    const std::string line = fmt::format("gen:causal:n={} -t '{}' {}", n, run.step, file);
+    INFO("maskctl verify " << line);
+    const attention::Judgement judgement = judge_fully(run.call, run.given).report.judgement;
+    told.push_back(to_text(judgement));
+    ++verdicts[name(judgement.verdict)];
+    const test::Outcome said = box.run("maskctl verify " + line);
+    CHECK(test::contains(said.out, fmt::format("verdict           {}\n", told.back())));
+    CHECK(said.status == (judgement.verdict == attention::Verdict::kObeys     ? 0
+                          : judgement.verdict == attention::Verdict::kUnclear ? 2
+                                                                              : 1));
     manifest += fmt::format(
-        "[[golden]]\nname = \"k{}\"\nsource = \"gen:causal:n=32\"\ntransforms = [\"{}\"]\n"
-        "kernel = {{ q = \"run.npz:q\", k = \"run.npz:k\", v = \"run.npz:v\", out = "
-        "\"run.npz:out\" }}\nexpect = {{ verdict = \"obeys\" }}\n",
-        seed, steps.back());
+        "[[golden]]\nname = \"k{0}\"\nsource = \"gen:causal:n={1}\"\n"
+        "transforms = [\"{2}\"]\nkernel = {{ ",
+        seed, n, run.step);
+    for (const char* const array : {"query", "key", "value", "out"}) {
+      manifest += fmt::format("{0}{1} = \"{2}:{1}\"", array == std::string("query") ? "" : ", ",
+                              array, file);
+    }
+    manifest += " }\nexpect = { verdict = \"obeys\" }\n";
   }
   test::spit(box.work() / "m.toml", manifest);
-  const std::string golden = box.run("maskctl golden check m.toml").out;
-  Index obeyed = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    INFO(steps[i]);
-    const test::Outcome said =
-        box.run("maskctl verify gen:causal:n=32 -t '" + steps[i] + "' run.npz");
-    obeyed += said.status == 0;
-    CHECK(test::contains(golden, fmt::format("ok      k{}\n", i)) == (said.status == 0));
-    const std::string before = "verdict           ";
-    const std::size_t at = said.out.find(before) + before.size();
-    const std::string verdict = said.out.substr(at, said.out.find('\n', at) - at);
-    if (said.status != 0) CHECK(test::contains(golden, verdict));
+  const std::string golden = box.run("maskctl golden check m.toml --json").out;
+  const std::vector<std::string> details = texts_of(golden, "detail");
+  const std::vector<std::string> states = texts_of(golden, "status");
+  REQUIRE(details.size() == told.size());
+  Index passed = 0, errors = 0;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    INFO("k" << i << ": " << told[i]);
+    CHECK(test::contains(details[i], "verdict: " + told[i]));
+    passed += states[i] == "passed";
+    errors += states[i] == "error";
   }
-  CHECK(obeyed > 0);
+  CHECK(passed == verdicts["obeys"]);
+  CHECK(errors == verdicts["unclear"]);
+  for (const char* const verdict : {"obeys", "another", "other-call", "partly", "unclear"}) {
+    INFO(verdict);
+    CHECK(verdicts[verdict] > 0);
+  }
 }
 
 }  // namespace
