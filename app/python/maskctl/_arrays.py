@@ -5,6 +5,7 @@ import sys
 from array import array as packed
 
 from maskctl import _native
+from maskctl._answer import text_of
 from maskctl._native import Error
 
 
@@ -161,13 +162,17 @@ def is_array(value):
 
 
 def parts_of(name, value, shape):
-    """(kind or None, [(key, array)], notes) of an array, or of a mask object of another library."""
+    """(kind or None, [(key, array)], notes) of an array, of a dict of arrays as to() gives it, or of
+    a mask object of another library."""
     if _is_block_mask(value):
         return _block_mask(name, value)
     if _is_segment_ids(value):
         q, notes = host(name, value.q)
         kv, more = host(name, value.kv)
         return "segments", [("q", q), ("kv", kv)], notes + more
+    if isinstance(value, dict):
+        shown = {text_of(f"{name}, a key", key): host(f"{name}[{key!r}]", one) for key, one in value.items()}
+        return None, [(key, array) for key, (array, _) in shown.items()], sum((more for _, more in shown.values()), [])
     if _is_xformers_bias(value):
         return _xformers_bias(name, value, shape)
     array, notes = host(name, value)

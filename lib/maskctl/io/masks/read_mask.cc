@@ -9,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/container_cache.h"
 #include "maskctl/io/masks/array_choices.h"
 #include "maskctl/io/masks/block_lists_io.h"
@@ -155,9 +156,17 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
   return out;
 }
 
-/// Refuses a file of several arrays when none is named. The message lists them by the SOURCE texts
-/// that name them. A pipe can be read only once; for it, Container::only_key lists just the names.
+/// Refuses several arrays that are not those of one mask. For a file, the message lists them by the
+/// SOURCE texts that name them. A pipe can be read only once; for it, Container::only_key lists
+/// just the names.
 void refuse_several(const Container& container, const ReadOptions& options) {
+  if (dynamic_cast<const ViewContainer*>(&container)) {
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{}: {} arrays ({}); expected one, or those of one mask: q and kv; "
+                    "indptr, begin, end and shape; or lists of blocks",
+                    container.name(), container.keys().size(), printable_list(container.keys())));
+  }
   constexpr std::size_t kListed = 12;
   const auto choices = array_choices(container.name(), options);
   if (choices.empty()) return;
