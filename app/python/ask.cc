@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "app/cli/commands/attention/verify.h"
+#include "app/cli/commands/check.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/terminal.h"
 #include "app/python/keywords.h"
@@ -48,7 +50,7 @@ void attend(Session& session, const WantsStop& wants_stop, const std::function<v
   if (failure) std::rethrow_exception(failure);
 }
 
-void take(const Option* option, const std::string& name, const std::string& value,
+void take(const Option* option, const std::string& name, const OptionValue& value,
           std::string_view command) {
   if (!option) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: unknown option {}", command, name));
@@ -75,7 +77,7 @@ void take_operands(const OptionList& list, const std::vector<std::string>& opera
   }
 }
 
-/// The options of one command and those that every command has, set from Words (a command line).
+/// The options of one command and those that every command has, set from Words.
 struct Line {
   Settings settings;
   OptionList common, own;
@@ -100,6 +102,25 @@ struct Line {
 
 void give(Session& session, const GivenSources& given) {
   for (const auto& [name, value] : given) session.give(name, value);
+}
+
+/// The answer of `work`, which reads what is given.
+Reply reply_of(const Settings& settings, const GivenSources& given, const WantsStop& wants_stop,
+               const std::function<Answer(Session&)>& work) {
+  Reply reply;
+  Session session(
+      settings,
+      {.note = [&reply](std::string_view text) { reply.notes.emplace_back(text); },
+       .progress = {},
+       .arrays = [&reply](std::vector<NamedTensor> made) { reply.arrays = std::move(made); }});
+  give(session, given);
+  attend(session, wants_stop, [&] {
+    Answer answer = work(session);
+    reply.json = std::move(answer.json);
+    reply.text = printable_lines(answer.text, use_color(settings.color));
+    reply.status = answer.status;
+  });
+  return reply;
 }
 
 constexpr Index kDoneAtOnce = Index{1} << 16;
@@ -166,20 +187,36 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
   Line line(row.name);
   const Run run = row.declare(line.own);
   line.take(words);
-  Reply reply;
-  Session session(
-      line.settings,
-      {.note = [&reply](std::string_view text) { reply.notes.emplace_back(text); },
-       .progress = {},
-       .arrays = [&reply](std::vector<NamedTensor> made) { reply.arrays = std::move(made); }});
-  give(session, given);
-  attend(session, wants_stop, [&] {
-    Answer answer = run(session);
-    reply.json = std::move(answer.json);
-    reply.text = printable_lines(answer.text, use_color(line.settings.color));
-    reply.status = answer.status;
+  return reply_of(line.settings, given, wants_stop, run);
+}
+
+Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop) {
+  CheckOptions options;
+  Line line("check");
+  declare_check(line.own, options);
+  line.take(words);
+  return reply_of(line.settings, given, wants_stop, [&](Session& session) {
+    return answer_of(check_source(options.sources.front(), options, session), options);
   });
-  return reply;
+}
+
+VerifyReply verify_asked(const Words& words, const GivenSources& given,
+                         const WantsStop& wants_stop) {
+  VerifyOptions options;
+  Line line("verify");
+  declare_verify(line.own, options);
+  line.take(words);
+  VerifyReply out;
+  out.reply = reply_of(line.settings, given, wants_stop, [&](Session& session) {
+    Verified found = verified(options, session);
+    if (found.report) {
+      attention::Judgement& judgement = found.report->found.report.judgement;
+      out.obeyed = std::move(judgement.obeyed);
+      out.nearest = std::move(judgement.nearest);
+    }
+    return std::move(found.answer);
+  });
+  return out;
 }
 
 void do_stoppable(Index elements, const WantsStop& wants_stop, const std::function<void()>& work) {

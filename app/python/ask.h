@@ -15,10 +15,10 @@
 
 namespace maskctl::app {
 
-/// A parsed command line: operands, and options with their values, such as {"--block", "64"}.
+/// What a command is asked: operands, and options with their values, such as {"--block", 64}.
 struct Words {
   std::vector<std::string> operands;
-  std::vector<std::pair<std::string, std::string>> options;  // the value of a flag is empty
+  std::vector<std::pair<std::string, OptionValue>> options;  // the value of a flag is ""
 };
 
 /// All output of a command, from one run.
@@ -42,6 +42,18 @@ const Command& command_named(const std::string& name);
 /// Error(kInvalidArgument) for operands and options that it does not have.
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop);
+
+/// What check() says of the SOURCE that is the only operand.
+Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
+
+struct VerifyReply {
+  Reply reply;
+  /// The masks of Judgement: the one that the results obey, and the nearest, where they are known.
+  std::optional<Mask> obeyed, nearest;
+};
+/// What verify() says of a call, which the operands are.
+VerifyReply verify_asked(const Words& words, const GivenSources& given,
+                         const WantsStop& wants_stop);
 
 /// Does work on so many cells or elements, which `wants_stop` ends. Little is done at once, on the
 /// calling thread, which is faster, and too short for anyone to interrupt.

@@ -6,6 +6,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
@@ -33,24 +35,19 @@ namespace maskctl::app {
 namespace {
 
 namespace nb = nanobind;
-using Options = std::vector<std::pair<std::string, std::string>>;
+using Options = std::vector<std::pair<std::string, OptionValue>>;
 
-/// The Python object that makes the fields of an answer when it is called.
-struct Fields {
-  std::function<Json()> make;
-};
-
-/// The Python value of a JSON value. Bytes that are not UTF-8, and numbers that JSON lacks, become
-/// what they are in its text: U+FFFD, None.
-nb::object value_of(const Json& json) {
+/// The Python value of a JSON value, whose objects are of `type`, a dict. Bytes that are not UTF-8,
+/// and numbers that JSON lacks, become what they are in its text: U+FFFD, None.
+nb::object value_of(const Json& json, const nb::object& type) {
   if (const Json::Items* items = json.items()) {
     nb::list out;
-    for (const Json& item : *items) out.append(value_of(item));
+    for (const Json& item : *items) out.append(value_of(item, type));
     return out;
   }
   if (const Json::Members* members = json.members()) {
-    nb::dict out;
-    for (const auto& [key, value] : *members) out[key.c_str()] = value_of(value);
+    nb::object out = type();
+    for (const auto& [key, value] : *members) out[key.c_str()] = value_of(value, type);
     return out;
   }
   if (const bool* flag = std::get_if<bool>(&json.value())) return nb::bool_(*flag);
@@ -67,10 +64,28 @@ nb::object value_of(const Json& json) {
   return nb::none();
 }
 
+/// The Python object that has the fields of an answer, and makes them anew whenever it is called:
+/// what a caller does with them changes no answer.
+class Fields {
+ public:
+  explicit Fields(std::function<Json()> make) : make_(std::move(make)) {}
+
+  nb::object operator()(const nb::object& type) {
+    if (make_) json_ = std::exchange(make_, nullptr)();
+    return value_of(json_, type);
+  }
+
+ private:
+  std::function<Json()> make_;
+  Json json_;
+};
+
 /// The Python object that owns a mask.
 struct Source {
   LoadedMask loaded;
 };
+
+Source of_mask(Mask mask) { return {loaded_from(std::move(mask))}; }
 
 /// The Python object that owns a copy of an array.
 struct Copy {
@@ -118,22 +133,50 @@ nb::object exported(Tensor&& tensor) {
                                              nb::device::cpu::value));
 }
 
-using PythonReply = std::tuple<std::string, nb::object, int, std::vector<std::string>,
-                               std::vector<std::pair<std::string, nb::object>>>;
+/// What Answer is made of in Python: text, fields, status, notes.
+using PythonAnswer = std::tuple<std::string, nb::object, int, std::vector<std::string>>;
 
-PythonReply ask_command(const std::string& command, std::vector<std::string> operands,
-                        Options options, const nb::dict& given) {
+PythonAnswer python_answer(Reply&& reply) {
+  nb::object fields = reply.json ? nb::cast(Fields(std::move(reply.json))) : nb::none();
+  return {std::move(reply.text), std::move(fields), reply.status, std::move(reply.notes)};
+}
+
+/// An answer, and the arrays that the command writes to "-".
+std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_command(
+    const std::string& command, std::vector<std::string> operands, Options options,
+    const nb::dict& given) {
   const GivenSources sources = given_of(given);
   const Words words{std::move(operands), std::move(options)};
   Reply reply = attended(
       [&](const WantsStop& wants_stop) { return ask(command, words, sources, wants_stop); });
-  nb::object fields = reply.json ? nb::cast(Fields{std::move(reply.json)}) : nb::none();
   std::vector<std::pair<std::string, nb::object>> arrays;
   for (NamedTensor& array : reply.arrays) {
     arrays.emplace_back(std::move(array.name), exported(std::move(array.tensor)));
   }
-  return {std::move(reply.text), std::move(fields), reply.status, std::move(reply.notes),
-          std::move(arrays)};
+  return {python_answer(std::move(reply)), std::move(arrays)};
+}
+
+PythonAnswer check_mask(std::vector<std::string> operands, Options options, const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{std::move(operands), std::move(options)};
+  return python_answer(attended(
+      [&](const WantsStop& wants_stop) { return check_asked(words, sources, wants_stop); }));
+}
+
+nb::object mask_or_none(std::optional<Mask>&& mask) {
+  return mask ? nb::cast(of_mask(*std::move(mask))) : nb::none();
+}
+
+/// An answer, the mask that the results obey, and the nearest.
+std::tuple<PythonAnswer, nb::object, nb::object> verify_mask(std::vector<std::string> operands,
+                                                             Options options,
+                                                             const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{std::move(operands), std::move(options)};
+  VerifyReply found = attended(
+      [&](const WantsStop& wants_stop) { return verify_asked(words, sources, wants_stop); });
+  return {python_answer(std::move(found.reply)), mask_or_none(std::move(found.obeyed)),
+          mask_or_none(std::move(found.nearest))};
 }
 
 Source read_given(const std::string& name,
@@ -156,8 +199,6 @@ Source read_named(const std::string& source, Options options, const nb::dict& gi
     return read_source(source, words, sources, wants_stop);
   })};
 }
-
-Source of_mask(Mask mask) { return {loaded_from(std::move(mask))}; }
 
 nb::object object_of(const Given& given) {
   if (const auto* mask = std::get_if<LoadedMask>(&given)) return nb::cast(Source{*mask});
@@ -294,14 +335,13 @@ std::pair<nb::dict, nb::object> mutant_made(MutantRun& run, Index number) {
   if (mutant.sinks) add("sinks", *mutant.sinks);
   add("out", mutant.out);
   add("lse", mutant.lse);
-  return {arrays, value_of(truth_json(run.source(), number, mutant.truth))};
+  return {arrays, value_of(truth_json(run.source(), number, mutant.truth),
+                           nb::borrow(reinterpret_cast<PyObject*>(&PyDict_Type)))};
 }
 
-/// What Answer is made of in Python: text, fields, status, notes.
-std::tuple<std::string, nb::object, int, std::vector<std::string>> mutants_answer(
-    const MutantRun& run) {
+PythonAnswer mutants_answer(const MutantRun& run) {
   Answer answer = run.answer();
-  return {std::move(answer.text), nb::cast(Fields{std::move(answer.json)}), answer.status, {}};
+  return {std::move(answer.text), nb::cast(Fields(std::move(answer.json))), answer.status, {}};
 }
 
 /// The options of every command that are useful without a terminal.
@@ -378,15 +418,15 @@ NB_MODULE(_native, m) {
   m.def("copied", [](const std::string& name, nb::handle object) {
     return Copy{copy_of(ImportedArray(name, object).view())};
   });
-  nb::class_<Fields>(m, "Fields").def("__call__", [](const Fields& fields) {
-    return value_of(fields.make());
-  });
+  nb::class_<Fields>(m, "Fields").def("__call__", &Fields::operator());
   nb::class_<MutantRun>(m, "Mutants")
       .def("make", &mutant_made)
       .def("judge", &MutantRun::judge)
       .def("answer", &mutants_answer);
   m.def("mutants", &mutants_given);
   m.def("ask", &ask_command);
+  m.def("check", &check_mask);
+  m.def("verify", &verify_mask);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);
   m.def("apply_steps", &apply_steps);

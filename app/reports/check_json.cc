@@ -59,10 +59,10 @@ Json json_of(const ExpectationResult& expected) {
 }
 
 Json json_of(const Finding& finding) {
-  return {{"id", finding.rule->id},      {"severity", name(finding.rule->severity)},
-          {"message", finding.message},  {"where", json_of(finding.where)},
-          {"count", finding.count},      {"why", finding.rule->why},
-          {"fix", fix_of(*finding.rule)}};
+  return {{"id", finding.rule->id},     {"severity", name(finding.rule->severity)},
+          {"message", finding.message}, {"where", json_of(finding.where)},
+          {"count", finding.count},     {"claim", finding.rule->claim},
+          {"why", finding.rule->why},   {"fix", fix_of(*finding.rule)}};
 }
 
 /// A relative URI of the file that a SOURCE names; empty for pipes and generated masks.

@@ -1,10 +1,14 @@
-"""Checks that the type stubs list the options of the commands; MASKCTL_UPDATE_GOLDEN=1 rewrites
-them."""
+"""Checks that the type stubs list the options of the commands, which MASKCTL_UPDATE_GOLDEN=1
+rewrites, and the fields of answers."""
 
+import ast
 import os
+
+import numpy as np
 
 from conftest import ROOT
 
+from maskctl import Mask
 from maskctl._answer import options_of
 
 STUBS = ROOT / "app/python/maskctl/__init__.pyi"
@@ -25,7 +29,8 @@ def stub(verb, operands):
     options = [f"{keyword}: {type_of(value)} = ..." for keyword, value, _ in options_of(verb)]
     extra = ["**arguments: _Source"] if verb == "verify" else []
     lines = ["self", *operands, "*", *options, *extra]
-    return f"    def {verb}(\n" + "".join(f"        {line},\n" for line in lines) + "    ) -> Answer: ...\n"
+    answer = {"check": "CheckAnswer", "verify": "VerifyAnswer"}.get(verb, "Answer")
+    return f"    def {verb}(\n" + "".join(f"        {line},\n" for line in lines) + f"    ) -> {answer}: ...\n"
 
 
 def test_stubs_are_what_the_commands_take():
@@ -37,3 +42,67 @@ def test_stubs_are_what_the_commands_take():
         STUBS.write_text(made)
     assert STUBS.read_text() == made
     compile(made, "stubs", "exec")
+
+
+def fields_of_stubs():
+    """The annotated fields of each class of the stubs: {class: {field: annotation}}."""
+    return {one.name: {field.target.id: ast.unparse(field.annotation) for field in one.body
+                       if isinstance(field, ast.AnnAssign)}
+            for one in ast.parse(STUBS.read_text()).body if isinstance(one, ast.ClassDef)}
+
+
+STUBBED = fields_of_stubs()
+VERDICTS = ["obeys", "another", "none", "unclear", "other-call", "partly"]
+
+
+def hold(value, annotation, seen):
+    """Checks a value against the annotation of a field."""
+    kinds = annotation.split(" | ")
+    if value is None:
+        assert "None" in kinds
+        return
+    kind = kinds[0]
+    if kind.startswith("list["):
+        assert isinstance(value, list)
+        for one in value:
+            hold(one, kind[5:-1], seen)
+    elif kind in STUBBED and kind.startswith("_"):
+        assert set(value) <= set(STUBBED[kind]) if kind == "_Place" else set(value) == set(STUBBED[kind])
+        seen.add(kind)
+        for name, one in value.items():
+            assert getattr(value, name) == value[name]
+            hold(one, STUBBED[kind][name], seen)
+    elif kind.startswith("Literal["):
+        assert value in ast.literal_eval(kind[7:])
+    elif kind == "_Verdict":
+        assert value in VERDICTS
+    else:
+        types = {"int": int, "str": str, "bool": bool, "float": (int, float), "Record": dict, "Mask": Mask}
+        assert isinstance(value, types[kind])
+
+
+def test_fields_of_answers_are_those_of_the_stubs(tmp_path):
+    ids = np.repeat([0, 1, 2], [9, 7, 8])
+    causal = Mask.parse("causal", 24)
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 24, 1, 8)).astype("f4") for _ in range(3))
+    call = {"query": q, "key": k, "value": v}
+    np.save(tmp_path / "out.npy", q)
+    np.save(tmp_path / "lse.npy", np.zeros((1, 1, 24), "f4"))
+    answers = [causal.check(), causal.check(segments=ids), (~causal).check(),
+               causal.check(segments=ids, expect=["causal", "window:keys=4"]),
+               causal.verify(no_gradients=True), causal.verify(**call, given=q), causal.verify(**call, given=0 * q),
+               causal.verify(**call, given=[f"{tmp_path}/out.npy", f"lse={tmp_path}/lse.npy"])]
+    seen = set()
+    for answer in answers:
+        kind = type(answer).__name__
+        seen.add(kind)
+        fields = STUBBED[kind]
+        beside = {"obeyed", "nearest"} | {"text"}
+        assert set(answer.data) - beside <= set(fields)
+        assert set(fields) - beside - {"solved", "not_solved"} <= set(answer.data)
+        for name, annotation in fields.items():
+            if name in answer.data or name in beside:
+                hold(getattr(answer, name), annotation, seen)
+    wanted = {name for name in STUBBED if STUBBED[name] and name[0] == "_"} | {"CheckAnswer", "VerifyAnswer"}
+    assert seen >= wanted, wanted - seen

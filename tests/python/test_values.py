@@ -4,6 +4,7 @@ import copy
 import gc
 import multiprocessing
 import pickle
+import re
 import weakref
 
 import numpy as np
@@ -173,6 +174,73 @@ def test_answers_are_copied():
     for other in (copy.copy(answer), copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
         assert (str(other), bool(other), other.data, other.notes) == (str(answer), bool(answer), answer.data,
                                                                      answer.notes)
+
+
+def test_what_a_caller_does_with_the_data_changes_no_answer():
+    answer = Mask(CELLS).check(segments=IDS)
+    for other in (answer, pickle.loads(pickle.dumps(answer))):
+        before = other.data
+        other.data.clear()
+        other.findings.clear()
+        other.data["findings"].append("mine")
+        assert other.data == before and other.findings == before["findings"] and before["findings"]
+
+
+def test_fields_are_attributes_too():
+    finding = Mask(CELLS).check(segments=IDS).findings[0]
+    assert finding == dict(finding) and finding.message == finding["message"]
+    assert pickle.loads(pickle.dumps(finding)).where == copy.deepcopy(finding).where == finding["where"]
+    with pytest.raises(AttributeError, match=r"no field 'x'; there are \['claim', 'count'"):
+        finding.x
+
+
+def test_verify_has_the_masks_that_it_is_about(samples, tmp_path):
+    q, k, v, out = (np.load(samples / f"bugs/kernel_{name}.npy") for name in ("q", "k", "v", "out"))
+    call = {"query": q, "key": k, "value": v}
+    declared = Mask.parse("window:keys=32", 64)
+    for solve in (False, True):
+        written = tmp_path / f"{solve}.npy"
+        answer = declared.verify(**call, given=out, solve=solve, output=str(written))
+        assert answer.verdict == "another" and answer.nearest is None
+        assert answer.obeyed == Mask.parse("window:keys=33", 64) == Mask(written)
+        assert pickle.loads(pickle.dumps(answer)).obeyed == copy.copy(answer).obeyed == answer.obeyed
+    none = declared.verify(**call, given=np.random.default_rng(0).standard_normal(out.shape).astype("f4"))
+    assert none.verdict == "none" and none.obeyed is None
+
+
+def test_numbers_are_numbers(samples):
+    q, k, v, out = (np.load(samples / f"bugs/kernel_{name}.npy") for name in ("q", "k", "v", "out"))
+    mask = Mask.parse("window:keys=33", 64)
+    loose, tight = (mask.verify(query=q, key=k, value=v, given=out, rtol=0.0, atol=atol) for atol in (1e-2, np.float64(1e-9)))
+    assert loose.checks[0].state == "passed" and tight.checks[0].state == "failed"
+    assert str(mask.verify(no_gradients=True, seed=np.int32(3))) == str(mask.verify(no_gradients=True, seed="3"))
+    for option in ({"rtol": -1.0}, {"rtol": float("nan")}, {"atol": "x"}, {"seed": 0.5}, {"seed": 1 << 70}):
+        (name, value), = option.items()
+        with pytest.raises(Error, match=f"{name}='?{re.escape(str(value))}'?: expected a"):
+            mask.verify(**option)
+
+
+@pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr"])
+def test_what_to_gives_is_read_back(kind):
+    mask = Mask.parse("doc:lens=4+4", 8)
+    given = mask.to(kind, **({"block": "2x4"} if kind in ("blockmap", "flex", "fa4", "bsr") else {}))
+    needs = {"shape": (8, 8)} if kind in ("cu_seqlens", "blockmap", "flex", "fa4", "bsr") else {}
+    read = "blockmap:2x4" if kind == "blockmap" else kind if kind not in ("flex", "fa4", "bsr") else f"{kind}:2x4"
+    assert Mask(given, read, **needs) == mask
+    if isinstance(given, dict):
+        assert Mask({key: np.asarray(one).copy() for key, one in given.items()}, read, **needs) == mask
+
+
+def test_arrays_of_no_mask_are_refused():
+    with pytest.raises(Error, match=r"mask: 2 arrays \(a, b\); expected one, or those of one mask: q and kv"):
+        Mask({"a": np.eye(2), "b": np.eye(2)})
+    with pytest.raises(Error, match="mask: holds no arrays"):
+        Mask({})
+    with pytest.raises(Error, match=r"mask\['q'\]: a NoneType cannot be read"):
+        Mask({"q": None, "kv": np.arange(2)})
+    for key in (1, "\ud800", "a\0b"):
+        with pytest.raises(Error, match="mask, a key: "):
+            Mask({key: np.eye(2)})
 
 
 def made_in_a_worker(n):

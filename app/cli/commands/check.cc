@@ -1,20 +1,21 @@
 // maskctl check: tests whether a mask meets expectations, or looks for mistakes in it.
-#include "maskctl/inspect/check/check.h"
+#include "app/cli/commands/check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
-#include "app/reports/check_report.h"
 #include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/io/array_source.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/load.h"
@@ -23,40 +24,6 @@
 
 namespace maskctl::app {
 namespace {
-
-struct CheckOptions {
-  enum class Format { kText, kJson, kJunit, kSarif };
-
-  SourceOptions source;
-  std::vector<std::string> sources;
-  std::vector<std::string> expectations;
-  DocumentOptions documents;
-  std::string bias;
-  Format format = Format::kText;
-  bool json = false;
-  bool exit_zero = false;
-};
-
-void declare(OptionList& list, CheckOptions& check) {
-  list.operands("SOURCE", check.sources);
-  declare_source(list, check.source);
-  list.repeated("-e,--expect", "EXPECTATION",
-                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
-                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
-                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
-                "mistakes",
-                check.expectations);
-  declare_documents(list, check.documents);
-  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
-  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
-  const auto choose = [&check](std::size_t i) {
-    check.format = static_cast<CheckOptions::Format>(i);
-    if (check.format == CheckOptions::Format::kJson) check.json = true;
-  };
-  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
-  list.flag("--json", "the same as --format json", check.json);
-  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
-}
 
 /// Prints a note if the mask has one batch entry, but the documents have several: the mask is then
 /// compared with each of these.
@@ -198,45 +165,78 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
   return report;
 }
 
-CheckReport report_on(const std::string& source, const CheckOptions& options, Session& session) {
-  return options.expectations.empty() ? Asked(source, options, session).report()
-                                      : expectations_of(source, options, session);
+int exit_status(std::span<const CheckReport> reports, const CheckOptions& options) {
+  return options.exit_zero || std::ranges::all_of(reports, &CheckReport::ok) ? 0 : 1;
 }
 
-/// One JUnit or SARIF document about all SOURCEs.
-Answer document_of(const CheckOptions& options, Session& session) {
+bool is_document(const CheckOptions& options) {
+  using Format = CheckOptions::Format;
+  return options.format == Format::kJunit || options.format == Format::kSarif;
+}
+
+/// One JUnit or SARIF document.
+Answer document_of(std::span<const CheckReport> reports, const CheckOptions& options) {
+  const bool junit = options.format == CheckOptions::Format::kJunit;
+  return {junit ? check_junit(reports) : check_sarif(reports), exit_status(reports, options)};
+}
+
+Answer run(const CheckOptions& options, Session& session) {
+  if (!is_document(options)) {
+    return answer_each(options.sources, options.source, options.json, session,
+                       [&](const std::string& source) {
+                         return answer_of(check_source(source, options, session), options);
+                       });
+  }
   std::vector<CheckReport> reports;
   const auto visit = [&](const std::string& source) {
-    reports.push_back(report_on(source, options, session));
+    reports.push_back(check_source(source, options, session));
   };
   const auto report_error = [](const std::string&, std::string_view message) {
     print_error(message);
   };
   const Visits visits =
       visit_sources(options.sources, options.source, session, visit, report_error);
-  const bool all = std::ranges::all_of(reports, &CheckReport::ok) || options.exit_zero;
-  return {
-      options.format == CheckOptions::Format::kJunit ? check_junit(reports) : check_sarif(reports),
-      visits.failed > 0 ? 2 : static_cast<int>(!all)};
-}
-
-Answer run(const CheckOptions& options, Session& session) {
-  using Format = CheckOptions::Format;
-  if (options.format == Format::kJunit || options.format == Format::kSarif) {
-    return document_of(options, session);
-  }
-  return answer_each(
-      options.sources, options.source, options.json, session, [&](const std::string& source) {
-        const CheckReport report = report_on(source, options, session);
-        return answer_in(
-            options.json, [&] { return check_text(report); }, [=] { return check_json(report); },
-            report.ok() || options.exit_zero ? 0 : 1);
-      });
+  Answer out = document_of(reports, options);
+  if (visits.failed > 0) out.status = 2;
+  return out;
 }
 
 }  // namespace
 
-extern const Command kCheck = command<CheckOptions, declare, run>({
+void declare_check(OptionList& list, CheckOptions& check) {
+  list.operands("SOURCE", check.sources);
+  declare_source(list, check.source);
+  list.repeated("-e,--expect", "EXPECTATION",
+                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
+                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
+                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
+                "mistakes",
+                check.expectations);
+  declare_documents(list, check.documents);
+  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
+  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
+  const auto choose = [&check](std::size_t i) {
+    check.format = static_cast<CheckOptions::Format>(i);
+    if (check.format == CheckOptions::Format::kJson) check.json = true;
+  };
+  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
+  list.flag("--json", "the same as --format json", check.json);
+  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
+}
+
+CheckReport check_source(const std::string& source, const CheckOptions& options, Session& session) {
+  return options.expectations.empty() ? Asked(source, options, session).report()
+                                      : expectations_of(source, options, session);
+}
+
+Answer answer_of(const CheckReport& report, const CheckOptions& options) {
+  if (is_document(options)) return document_of({&report, 1}, options);
+  return answer_in(
+      options.json, [&] { return check_text(report); }, [=] { return check_json(report); },
+      exit_status({&report, 1}, options));
+}
+
+extern const Command kCheck = command<CheckOptions, declare_check, run>({
     .name = "check",
     .alias = "lint",
     .group = kCi,

@@ -4,12 +4,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/cli/parser/values.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
+namespace {
+
+std::function<void(const OptionValue&)> of_text(OptionList::Take take) {
+  return [take = std::move(take)](const OptionValue& given) { take(option_text(given)); };
+}
+
+}  // namespace
+
+std::string option_text(const OptionValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) {
+    const std::string text = fmt::format("{}", *number);
+    return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
+  }
+  const auto* whole = std::get_if<Index>(&value);
+  return whole ? fmt::format("{}", *whole) : std::get<std::string>(value);
+}
 
 const Option* OptionList::find(std::string_view name) const {
   for (const Option& option : options_) {
@@ -20,8 +37,10 @@ const Option* OptionList::find(std::string_view name) const {
 }
 
 void OptionList::operand(std::string_view name, Take take, bool required) {
-  options_.push_back(
-      {.names = std::string(name), .operand = true, .required = required, .take = std::move(take)});
+  options_.push_back({.names = std::string(name),
+                      .operand = true,
+                      .required = required,
+                      .take = of_text(std::move(take))});
 }
 
 void OptionList::operand(std::string_view name, std::string& target, bool required) {
@@ -36,11 +55,12 @@ void OptionList::operand(std::string_view name, std::span<const std::string_view
 }
 
 void OptionList::operands(std::string_view name, std::vector<std::string>& targets, bool required) {
-  options_.push_back({.names = std::string(name),
-                      .operand = true,
-                      .required = required,
-                      .repeated = true,
-                      .take = [&targets](const std::string& given) { targets.push_back(given); }});
+  options_.push_back(
+      {.names = std::string(name),
+       .operand = true,
+       .required = required,
+       .repeated = true,
+       .take = of_text([&targets](const std::string& given) { targets.push_back(given); })});
 }
 
 void OptionList::value(std::string names, std::string placeholder, std::string help, Take take) {
@@ -48,7 +68,7 @@ void OptionList::value(std::string names, std::string placeholder, std::string h
                       .placeholder = std::move(placeholder),
                       .help = std::move(help),
                       .group = group_,
-                      .take = std::move(take)});
+                      .take = of_text(std::move(take))});
 }
 
 void OptionList::repeated(std::string names, std::string placeholder, std::string help,
@@ -72,8 +92,20 @@ void OptionList::integer(std::string names, Index low, std::string help,
                          std::function<void(Index)> take) {
   value(std::move(names), "N", std::move(help), {});
   options_.back().take = [name = options_.back().long_name(), low,
-                          take = std::move(take)](const std::string& given) {
-    take(parse_integer(given, name, low, kMaxArgument));
+                          take = std::move(take)](const OptionValue& given) {
+    const auto* whole = std::get_if<Index>(&given);
+    const bool fits = whole && low <= *whole && *whole <= kMaxArgument;
+    take(fits ? *whole : parse_integer(option_text(given), name, low, kMaxArgument));
+  };
+}
+
+void OptionList::number(std::string names, std::string help, std::function<void(double)> take) {
+  value(std::move(names), "X", std::move(help), {});
+  options_.back().take = [name = options_.back().long_name(),
+                          take = std::move(take)](const OptionValue& given) {
+    const auto* number = std::get_if<double>(&given);
+    const bool fits = number && std::isfinite(*number) && *number >= 0;
+    take(fits ? *number : parse_number(option_text(given), name));
   };
 }
 
@@ -81,8 +113,8 @@ void OptionList::choice(std::string names, std::span<const std::string_view> cho
                         std::string help, std::function<void(std::size_t)> take) {
   value(std::move(names), joined(choices, "|"), std::move(help), {});
   options_.back().take = [name = options_.back().long_name(), choices,
-                          take = std::move(take)](const std::string& given) {
-    take(parse_choice(given, name, choices));
+                          take = std::move(take)](const OptionValue& given) {
+    take(parse_choice(option_text(given), name, choices));
   };
 }
 

@@ -5,11 +5,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "maskctl/base/index.h"
 
 namespace maskctl::app {
+
+/// What is given to an option: a text of a command line, "" for a flag; or a number of Python.
+using OptionValue = std::variant<std::string, Index, double>;
+/// The text of a value, as Python writes it: "0.5", "64", "64.0".
+std::string option_text(const OptionValue& value);
 
 /// An operand or an option.
 struct Option {
@@ -22,7 +28,7 @@ struct Option {
   bool operand = false;
   bool required = false;  // true only for operands
   bool repeated = false;
-  std::function<void(const std::string& text)> take = {};  // called with "" for a flag
+  std::function<void(const OptionValue& value)> take = {};
 
   /// The name for messages: "--output" for "-o,--output".
   std::string long_name() const { return names.substr(operand ? 0 : names.rfind("--")); }
@@ -64,6 +70,8 @@ class OptionList {
   /// Declares an option whose value is a text.
   void text(std::string names, std::string placeholder, std::string help, std::string& target);
   void integer(std::string names, Index low, std::string help, std::function<void(Index)> take);
+  /// Declares an option whose value is a finite number of at least 0.
+  void number(std::string names, std::string help, std::function<void(double)> take);
   /// Declares an option whose value is one of `choices`; `take` gets its index.
   void choice(std::string names, std::span<const std::string_view> choices, std::string help,
               std::function<void(std::size_t)> take);

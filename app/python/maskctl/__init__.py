@@ -11,8 +11,11 @@ options as keywords.
 
 _HOMES = {
     "Answer": "_answer",
+    "CheckAnswer": "_answer",
     "Error": "_native",
     "Mask": "_mask",
+    "Record": "_answer",
+    "VerifyAnswer": "_answer",
     "capture": "_capture",
     "mutants": "_mutants",
     "run": "_answer",
@@ -20,7 +23,8 @@ _HOMES = {
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "Error", "Mask", "capture", "mutants", "run", "version", "watch"]
+__all__ = ["Answer", "CheckAnswer", "Error", "Mask", "Record", "VerifyAnswer", "capture", "mutants", "run", "version",
+           "watch"]
 
 
 def __getattr__(name):

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from types import EllipsisType
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 _Array = Any  # what has DLPack or the buffer protocol, or lists of numbers
 _Source = Mask | _Array | str
@@ -23,12 +23,118 @@ class Answer:
     def __getattr__(self, name: str) -> Any: ...
     def __bool__(self) -> bool: ...
 
+class Record(dict[str, Any]):
+    def __getattr__(self, name: str) -> Any: ...
+
+class _Place(Record):  # members that do not apply are absent
+    step: int
+    batch: int
+    head: int
+    query: int
+    key: int
+    entry: int
+
+class _Pair(Record):
+    batch: int
+    query_document: int
+    key_document: int
+    count: int
+    first: _Place
+
+class _Leaks(Record):
+    cross: int
+    padding_queries: int
+    padding_keys: int
+    first: _Place | None
+    pair_count: int
+    pairs_complete: bool
+    pairs: list[_Pair]
+
+class _Finding(Record):
+    id: str
+    severity: Literal["error", "warning", "note"]
+    message: str
+    where: _Place
+    count: int
+    claim: str
+    why: str
+    fix: str
+
+class _Expectation(Record):
+    text: str
+    holds: bool
+    count: int
+    unit: str
+    first: _Place | None
+    detail: str
+    leaks: _Leaks | None
+
+class _NotLookedAt(Record):
+    what: str
+    option: str
+
+class CheckAnswer(Answer):
+    schema: str
+    source: str
+    shape: list[int] | None
+    ok: bool
+    expectations: list[_Expectation]
+    findings: list[_Finding]
+    leaks: _Leaks | None
+    not_looked_at: list[_NotLookedAt]
+
+class _Alternative(Record):
+    text: str
+    state: Literal["rejected", "fits", "undecided"]
+    share: float | None
+    error: float | None
+    rows: int
+
+class _VerifyCheck(Record):
+    name: str
+    state: Literal["passed", "failed", "skipped"]
+    detail: str
+
+_Verdict = Literal["obeys", "another", "none", "unclear", "other-call", "partly"]
+
+class _Part(Record):
+    array: str
+    verdict: _Verdict
+    text: str
+    rows: str
+    in_part: bool
+    zero_rows: str
+    nan_rows: str
+    nan_keys: str
+    least_cell: float | None
+    alternatives: list[_Alternative]
+
+class VerifyAnswer(Answer):
+    schema: str
+    operation: str
+    ok: bool
+    verdict: _Verdict
+    rows: str
+    in_part: bool
+    zero_rows: str
+    nan_rows: str
+    nan_keys: str
+    least_cell: float | None
+    alternatives: list[_Alternative]
+    checks: list[_VerifyCheck]
+    parts: list[_Part]
+    solved: Record  # absent, as not_solved, where no mask was solved
+    not_solved: str
+    next: Literal["lighter-cells", "cells"] | None
+    obeyed: Mask | None
+    nearest: Mask | None
+
 class Mask:
     name: str
     notes: list[str]
     def __init__(
         self,
-        array: _Array | str | PathLike[str],
+        array: _Array | dict[str, _Array] | str | PathLike[str],
         kind: str | None = None,
         *,
         name: str | None = None,
@@ -149,7 +255,7 @@ class Mask:
         threads: int = ...,
         max_bytes: _Words = ...,
         strict: bool = ...,
-    ) -> Answer: ...
+    ) -> CheckAnswer: ...
     def recognise(
         self,
         *,
@@ -274,7 +380,7 @@ class Mask:
         max_bytes: _Words = ...,
         strict: bool = ...,
         **arguments: _Source,
-    ) -> Answer: ...
+    ) -> VerifyAnswer: ...
     # The end of the commands.
     def __and__(self, other: Mask) -> Mask: ...
     def __or__(self, other: Mask) -> Mask: ...

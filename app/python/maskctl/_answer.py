@@ -1,5 +1,6 @@
 """What commands say, as values."""
 
+import copy
 import numbers
 import operator
 import os
@@ -8,41 +9,49 @@ from maskctl import _native
 from maskctl._native import Error
 
 
+class Record(dict):
+    """Fields in an answer: a dict, whose keys are attributes too, finding.id is finding["id"]; but
+    for those that every dict has, as `keys`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(f"no field {name!r}; there are {sorted(self)}")
+
+
 class Answer:
     """The answer of a command, all of it from one run, when the question was asked.
 
     It prints like the command, and is true where the exit status would be 0. `data` holds what
-    --json holds, and its fields are attributes: answer.findings is answer.data["findings"].
+    --json holds, anew each time, and its fields are attributes: answer.findings is
+    answer.data["findings"].
     """
 
-    def __init__(self, text, make_fields, status, notes):
+    def __init__(self, text, fields, status, notes):
         self.text = text
         self.status = status  # 0: yes, 1: no, 2: undecided
         self.notes = notes  # what the command prints on stderr
-        self._make_fields = make_fields  # None: there is no --json
+        self._fields = fields  # makes a dict of a type; None: there is no --json
 
     @property
     def data(self):
-        """The fields of --json (docs/json.md), as a dict."""
-        fields = self._fields()
-        if fields is None:
+        """The fields of --json (docs/json.md), as a dict; to change it changes no answer."""
+        if self._fields is None:
             raise AttributeError("this answer has no --json")
-        return fields
-
-    def _fields(self):
-        if "_made" not in self.__dict__:
-            self._made = self._make_fields() if self._make_fields else None
-        return self._made
+        return self._fields(Record)
 
     def __reduce__(self):
-        return _kept, (self.text, self._fields(), self.status, self.notes)
+        fields = None if self._fields is None else _Kept(self.data)
+        return type(self), (self.text, fields, self.status, list(self.notes))
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        fields = self._fields()
-        if fields is None:
+        if self._fields is None:
             raise AttributeError(f"the answer has no field {name!r}; this command has no --json")
+        fields = self.data
         if name not in fields:
             raise AttributeError(f"the answer has no field {name!r}; it has {sorted(fields)}")
         return fields[name]
@@ -61,11 +70,32 @@ class Answer:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def _kept(text, fields, status, notes):
-    """An answer that was pickled or copied."""
-    answer = Answer(text, None, status, list(notes))
-    answer._made = fields
-    return answer
+class CheckAnswer(Answer):
+    """The answer of check(): findings, expectations, leaks."""
+
+
+class VerifyAnswer(Answer):
+    """The answer of verify(), and the masks that it is about: `obeyed`, which the results obey, and
+    `nearest`, which fewest rows contradict where none is obeyed. None where no one mask is known."""
+
+    def __init__(self, text, fields, status, notes, obeyed, nearest):
+        super().__init__(text, fields, status, notes)
+        self.obeyed = obeyed
+        self.nearest = nearest
+
+    def __reduce__(self):
+        made, said = super().__reduce__()
+        return made, (*said, self.obeyed, self.nearest)
+
+
+class _Kept:
+    """The fields of an answer that was pickled or copied."""
+
+    def __init__(self, fields):
+        self._fields = fields
+
+    def __call__(self, _):
+        return copy.deepcopy(self._fields)
 
 
 def _is_source(value):
@@ -140,7 +170,7 @@ def extents_of(shape):
 
 
 class Line:
-    """A command line in the making: words, and the masks and arrays that they name."""
+    """A question in the making: operands and options, and the masks and arrays that they name."""
 
     def __init__(self, command):
         self.command = text_of("command", command)
@@ -192,11 +222,18 @@ class Line:
             raise TypeError(f"{self.command}() has no option {keyword!r}; it has {', '.join(known)}")
 
     def _value(self, keyword, value):
-        return "" if value is True else self.word(keyword, value)
+        """The value of an option: a number that C++ has, or a word; "" for a flag."""
+        if value is True:
+            return ""
+        if isinstance(value, numbers.Integral) and -1 << 63 <= value < 1 << 63:
+            return int(value)
+        if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+            return float(value)
+        return self.word(keyword, value)
 
     def run(self):
         """The answer, and the arrays that the command writes to "-"."""
-        *said, arrays = _native.ask(self.command, self.operands, self.options, self.given)
+        said, arrays = _native.ask(self.command, self.operands, self.options, self.given)
         return Answer(*said), arrays
 
 

@@ -4,7 +4,7 @@ import operator
 import os
 
 from maskctl import _arrays, _native
-from maskctl._answer import Line, extents_of, help_of, run, shape_text, text_of
+from maskctl._answer import CheckAnswer, Line, VerifyAnswer, extents_of, help_of, run, shape_text, text_of
 from maskctl._native import Error
 
 _hdf5_helper = os.path.join(os.path.dirname(__file__), "maskctl-hdf5")
@@ -61,13 +61,29 @@ def _with_missing_array(error):
     return Error(f"{error}; give the array, {found[1]}=...") if found else error
 
 
-def _verb(command, *operands):
+def _checked(line):
+    """The answer of the library's check()."""
+    return CheckAnswer(*_native.check(line.operands, line.options, line.given))
+
+
+def _verified(line):
+    """The answer of the library's verify(), with its masks."""
+    said, obeyed, nearest = _native.verify(line.operands, line.options, line.given)
+    return VerifyAnswer(*said, _named("obeyed", obeyed), _named("nearest", nearest))
+
+
+def _named(name, source):
+    """The mask of cells that have a name and no steps; None for none."""
+    return None if source is None else Mask._made(name, source, name, (), {})
+
+
+def _verb(command, *operands, ask=lambda line: line.run()[0]):
     """The method that asks a command about a mask."""
 
     def verb(self, *values, **options):
         if len(values) != len(operands):
             raise TypeError(f"{command}() takes {', '.join(operands) or 'keywords only'}")
-        return self._ask(command, zip(operands, values), options)[0]
+        return ask(self._line(command, zip(operands, values), options))
 
     verb.__name__ = command
     verb.__qualname__ = f"Mask.{command}"
@@ -89,9 +105,9 @@ class Mask:
         """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
         same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
         padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
-        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases, lists of lists, and
-        the name of a file. Arrays on the host are read where they lie; those of a GPU are copied by
-        their own library, which `notes` says.
+        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases, lists of lists, a
+        dict of the arrays of one mask, as to() gives it, and the name of a file. Arrays on the host
+        are read where they lie; those of a GPU are copied by their own library, which `notes` says.
 
         keep_value 0: 0 may attend. closed_below: numbers of a bias at or below it close. shape: the
         extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
@@ -240,9 +256,9 @@ class Mask:
         if not self._steps and self._source is not None:
             return self
         name = " | ".join([self.name, *self._steps])
-        return Mask._made(name, self._result_source(), name, (), {})
+        return _named(name, self._result_source())
 
-    def _ask(self, command, operands=(), options=None):
+    def _line(self, command, operands, options):
         line = Line(command)
         line.given.update(self._arrays)
         line.operands.append(self._put_into(line.given))
@@ -251,19 +267,19 @@ class Mask:
             line.options.append(("--transform-b", ""))  # do not apply these steps to the other mask
         for name, operand in operands:
             line.operands.append(line.word(name, operand))
-        for keyword, value in (options or {}).items():
+        for keyword, value in options.items():
             line.option(keyword, value)
-        return line.run()
+        return line
 
     show = _verb("show")
     stats = _verb("stats")
-    check = _verb("check")
+    check = _verb("check", ask=_checked)
     recognise = _verb("recognise")
     recognize = recognise
     why = _verb("why", "query", "key")
     diff = _verb("diff", "other")
     cost = _verb("cost")
-    verify = _verb("verify")
+    verify = _verb("verify", ask=_verified)
 
     def to(self, kind="dense", **options):
         """The mask as arrays of a kind: dense, bias, padding, key-padding, segments, cu_seqlens,
@@ -274,7 +290,7 @@ class Mask:
         return next(iter(arrays.values())) if len(arrays) == 1 else arrays
 
     def _arrays_of(self, kind, options):
-        return self._ask("convert", (), {"to": kind, "output": "-", **options})[1]
+        return self._line("convert", (), {"to": kind, "output": "-", **options}).run()[1]
 
     def _cells(self):
         return self._arrays_of("dense", {})[0][1]
@@ -326,8 +342,7 @@ class Mask:
         if not isinstance(other, Mask):
             return NotImplemented
         made = _native.combined(_OPS[op], self._result_source(), other._result_source())
-        name = f"{self.name} {op} {other.name}"
-        return Mask._made(name, made, name, (), {})
+        return _named(f"{self.name} {op} {other.name}", made)
 
     def __and__(self, other):
         return self._combined("and", other)
@@ -342,7 +357,7 @@ class Mask:
         return self._combined("sub", other)
 
     def __invert__(self):
-        return Mask._made(f"not {self.name}", self._result_source().inverted(), f"not {self.name}", (), {})
+        return _named(f"not {self.name}", self._result_source().inverted())
 
     def __eq__(self, other):
         """True if shapes and all cells agree. The other may be all that Mask() takes; what fits
@@ -394,8 +409,7 @@ class Mask:
         if is_pair:
             return part.open == 1
         inside = ",".join(f"{begin}:{end}" for begin, end in ranges)
-        name = f"{self.name}[{inside}]"
-        return Mask._made(name, part, name, (), {})
+        return _named(f"{self.name}[{inside}]", part)
 
     def __copy__(self):
         return _restored(self.name, self.notes, self._source, self._word, self._steps, self._arrays)

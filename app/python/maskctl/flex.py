@@ -121,7 +121,7 @@ def _size(block_size):
 def _lists(mask, kind, block_size, by_keys=False):
     """The arrays of a kind by name, without what is known already."""
     block = "x".join(str(n) for n in _size(block_size))
-    made = dict(mask._ask("blockmap", (), {"to": kind, "block": block, "output": "-", "dkv": by_keys})[1])
+    made = dict(mask._line("blockmap", (), {"to": kind, "block": block, "output": "-", "dkv": by_keys}).run()[1])
     return {key: value for key, value in made.items() if key not in ("block_size", "seq_lengths")}
 
 

@@ -51,16 +51,14 @@ void declare(OptionList& list, ProbeOptions& probe) {
                [&probe](Index n) { probe.head_dim = n; });
   declare_layout(list, "axes of the arrays: time or heads first (bthd)", probe.layout);
   list.flag("--weights", "OUT holds attention weights [B,H,Q,K]", probe.weights);
-  list.value(
-      "--threshold", "X", "a weight above X times the largest of its row means open (0)",
-      [&probe](const std::string& text) { probe.threshold = parse_number(text, "--threshold"); });
+  list.number("--threshold", "a weight above X times the largest of its row means open (0)",
+              [&probe](double x) { probe.threshold = x; });
   list.text("--probe", "FILE",
             "what `probe make` wrote: q and k show the key heads and the scale too (read)",
             probe.probe);
-  list.value(
-      "--softmax-scale", "X",
-      "the scale that the kernel should use, with --probe (1/sqrt(head_dim))",
-      [&probe](const std::string& text) { probe.scale = parse_number(text, "--softmax-scale"); });
+  list.number("--softmax-scale",
+              "the scale that the kernel should use, with --probe (1/sqrt(head_dim))",
+              [&probe](double x) { probe.scale = x; });
   declare_output(list, probe.output);
   list.json("maskctl.probe/1", probe.json);
 }

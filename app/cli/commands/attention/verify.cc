@@ -16,7 +16,6 @@
 #include "app/cli/commands/attention/verify.h"
 #include "app/cli/commands/attention/verify_answer.h"
 #include "app/cli/parser/groups.h"
-#include "app/cli/parser/values.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/formats/container.h"
@@ -237,12 +236,10 @@ void declare_verify(OptionList& list, VerifyOptions& verify) {
       "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
       "2 where rows are ambiguous, or no cell is told in half of them",
       verify.solve);
-  list.value(
-      "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
-      [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
-  list.value(
-      "--atol", "X", "absolute tolerance, times the largest value if that is above 1",
-      [&verify](const std::string& text) { verify.absolute = parse_number(text, "--atol"); });
+  list.number("--rtol", "relative tolerance; without both, those of docs/numerics.md",
+              [&verify](double x) { verify.relative = x; });
+  list.number("--atol", "absolute tolerance, times the largest value if that is above 1",
+              [&verify](double x) { verify.absolute = x; });
   list.flag("--no-gradients", "forward only", verify.no_gradients);
   declare_ranks(list, verify.ranks);
   declare_output(list, verify.output);
