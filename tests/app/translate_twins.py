@@ -43,8 +43,9 @@ class Sized:
 class Twins:
     """The names that the code uses. `mask` is what the last call would attend."""
 
-    def __init__(self, queries, keys, batch=1):
+    def __init__(self, queries, keys, batch=1, cache="cache"):
         self.queries, self.keys, self.batch, self.mask = queries, keys, batch, None
+        self.cache = cache  # how transformers calls it: past_key_values before 5.24
 
     def grid(self, bottom_right):
         i = np.arange(self.queries)[:, None] + (self.keys - self.queries if bottom_right else 0)
@@ -320,12 +321,13 @@ class Twins:
 
     # transformers: q_idx counts from the first cached token. Where position_ids start again,
     # another document begins, which causal masks hide; they count from each document's start.
-    def hf(self, rule, causal, inputs_embeds, past_key_values, and_mask_function=None,
-           attention_mask=None, position_ids=None):
+    def hf(self, rule, causal, inputs_embeds, and_mask_function=None, attention_mask=None,
+           position_ids=None, **cache):
+        assert list(cache) == [self.cache]
         i, j = self.grid(True)
         self.mask = self.full()
         if position_ids is not None and causal:
-            assert attention_mask is None and past_key_values is None
+            assert attention_mask is None and cache[self.cache] is None
             place = np.asarray(position_ids)[0]
             number = np.cumsum(place == 0)
             self.mask = number[:, None] == number
@@ -399,7 +401,7 @@ class Twins:
             "create_sliding_window_causal_mask": made(window, True),
             "create_chunked_causal_mask": made(chunk, True),
             "create_bidirectional_sliding_window_mask": made(near, False),
-            "config": config, "mask_kwargs": {"inputs_embeds": q, "past_key_values": cache},
+            "config": config, "mask_kwargs": {"inputs_embeds": q, self.cache: cache},
         }
 
 class DocumentsMask:
@@ -410,8 +412,15 @@ class DocumentsMask:
 
 
 def run(library, code, queries, keys, batch):
-    """The mask of head 0 that the code makes: [batch, queries, keys]."""
-    twins = Twins(queries, keys, batch)
+    """The mask of head 0 that the code makes: [batch, queries, keys]; in transformers of any version."""
+    made = run_with("cache", library, code, queries, keys, batch)
+    if library == "hf":
+        np.testing.assert_array_equal(made, run_with("past_key_values", library, code, queries, keys, batch))
+    return made
+
+
+def run_with(cache, library, code, queries, keys, batch):
+    twins = Twins(queries, keys, batch, cache)
     text = "\n".join(code)
     config = types.SimpleNamespace(sliding_window=None, attention_chunk_size=None)
     if library == "ck_tile":

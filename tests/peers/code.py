@@ -4,6 +4,7 @@ over one-hot values, the mask function's tensor, a bias or mask class made dense
 
     code.py MASKCTL [ROUNDS [SEED]]    needs requirements.txt; libraries that are absent are left out
 """
+import inspect
 import io
 import json
 import os
@@ -81,6 +82,8 @@ def run_flex(code, queries, keys, batch):
 
 def run_hf(code, queries, keys, batch):
     from transformers import DynamicCache, LlamaConfig, masking_utils
+    parameters = inspect.signature(masking_utils.create_causal_mask).parameters
+    name = "cache" if "cache" in parameters else "past_key_values"  # from 5.24 on, and before
     config = LlamaConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=1)
     config._attn_implementation = "eager"
     cache = DynamicCache()  # models have one even without a past
@@ -92,7 +95,7 @@ def run_hf(code, queries, keys, batch):
                   if name.startswith("create_")})
     names["config"] = config
     names["mask_kwargs"] = {"config": config, "inputs_embeds": torch.zeros(batch, queries, 8),
-                            "attention_mask": None, "past_key_values": cache}
+                            "attention_mask": None, name: cache}
     if not any("create_" in line for line in code):
         code = code + ["create_causal_mask(**mask_kwargs)"]
     exec(with_result(code), names)

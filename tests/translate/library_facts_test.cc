@@ -61,6 +61,25 @@ std::string refused_with(const Library& library, const std::string& text) {
   return "";
 }
 
+// In transformers masking_utils.py _preprocess_mask_arguments looks for documents in position_ids
+// where there is neither a cache nor an attention_mask.
+TEST_CASE("transformers: position_ids separate no documents where there is a cache") {
+  const auto read = [](const std::string& more, const char* ids = "[[0, 1, 0, 1]]") {
+    return to_text(lib("hf").read("create_causal_mask(config=config, attention_mask=None, " + more +
+                                  "position_ids=torch.tensor(" + ids + "))"));
+  };
+  const std::string packed = "causal | doc:lens=2+2", alone = "causal:align=bottom-right";
+  for (const std::string name : {"cache", "past_key_values"}) {
+    CHECK(read(name + "=None, ") == packed);
+    CHECK(read(name + "=DynamicCache(config=config), ") == alone);
+    CHECK(read(name + "=made, ", "[[0, 1, 2, 3]]") == alone);
+    CHECK_THROWS_WITH(read(name + "=made, "), Catch::Contains("write " + name + "=None"));
+  }
+  CHECK(read("") == packed);
+  CHECK(to_text(lib("hf").read("cache = DynamicCache()\ncreate_causal_mask(cache=cache, "
+                               "position_ids=torch.tensor([[0, 1, 0]]))")) == alone);
+}
+
 // In transformers masking_utils.py create_bidirectional_mask passes no position_ids on, so that
 // documents stay unseen; create_causal_mask applies packed_sequence_mask_function.
 TEST_CASE("transformers: documents without causal go through and_mask_function") {
@@ -73,6 +92,10 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
   }
   const Translation causal = written("doc:lens=3+2 | causal", lib("hf"));
   CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]]") != std::string::npos);
+  // masking_utils.py has the cache as cache from 5.24 on, as past_key_values before.
+  CHECK(code(causal).find("mask_kwargs.keys() & [\"cache\", \"past_key_values\"]") !=
+        std::string::npos);
+  CHECK(to_text(lib("hf").read(code(causal))) == "causal | doc:lens=3+2");
   // Bidirectional functions ignore position_ids.
   CHECK(to_text(lib("hf").read("create_bidirectional_mask(**mask_kwargs, position_ids="
                                "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");

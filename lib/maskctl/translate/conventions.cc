@@ -64,6 +64,7 @@ std::string_view meaning(ArgumentMeaning of) {
       "keys of each document or batch entry that are used",
       "keys put behind those that are used",
       "changes the mask; read at its default alone",
+      "a mask of its own",
       "no part of the mask",
   };
   static_assert(std::size(kMeanings) == static_cast<std::size_t>(ArgumentMeaning::kNothing) + 1);

@@ -43,6 +43,7 @@ enum class ArgumentMeaning : std::uint8_t {
   kUsedKeys,      // number of keys of each document or batch entry that there are
   kNewKeys,       // keys that the call puts behind the used ones
   kUnread,        // changes the mask in a way that is not read; at its default it does not
+  kMask,          // a mask of its own, or an object that has one; a row does not read it
   kNothing,       // nothing about the mask
 };
 /// The meaning as one line of text.

@@ -21,10 +21,27 @@ constexpr Argument kHfArguments[] = {{"is_causal", kCausal, "True"},
                                      {"sliding_window", kKeys, "None"},
                                      {"attention_chunk_size", kChunk, "None"}};
 
-constexpr Argument kHfFlash[] = {{"cu_seq_lens_q", kEnds, "None"},
-                                 {"cu_seq_lens_k", kKeyEnds, "None"},
-                                 {"is_causal", kCausal, "None"},
-                                 {"sliding_window", kKeysAround, "None"}};
+// The attention functions take all that a model hands on; what they say nothing of does nothing.
+constexpr Argument kHfFlash[] = {
+    {"cu_seq_lens_q", kEnds, "None"},   {"cu_seq_lens_k", kKeyEnds, "None"},
+    {"is_causal", kCausal, "None"},     {"sliding_window", kKeysAround, "None"},
+    {"attention_mask", kMask, "None"},  {"position_ids", kUnread, "None"},
+    {"cache", kUnread, "None"},         {"block_table", kUnread, "None"},
+    {"dropout", kNothing, "0.0"},       {"scaling", kNothing, "None"},
+    {"softcap", kNothing, "None"},      {"s_aux", kNothing, "None"},
+    {"max_length_q", kNothing, "None"}, {"max_length_k", kNothing, "None"},
+    {"deterministic", kNothing, "None"}};
+constexpr Argument kHfOwn[] = {{"attention_mask", kMask, "None"}, {"position_bias", kMask, "None"},
+                               {"dropout", kNothing, "0.0"},      {"scaling", kNothing, "None"},
+                               {"softcap", kNothing, "None"},     {"s_aux", kNothing, "None"},
+                               {"position_ids", kNothing, "None"}};
+constexpr Argument kHfCausal[] = {{"is_causal", kCausal, "None"}, {"cache", kUnread, "None"}};
+constexpr Argument kHfWithoutEffect[] = {{"is_causal", kNothing, "None"},
+                                         {"cache", kUnread, "None"}};
+constexpr Argument kHfMaskWindow[] = {{"sliding_window", kNothing, "None"}};
+constexpr auto kHfSdpa = joined_lists(kHfOwn, kHfCausal, kHfMaskWindow);
+constexpr auto kHfFlex = joined_lists(kHfOwn, kHfWithoutEffect, kHfMaskWindow);
+constexpr auto kHfEager = kHfFlex;
 
 constexpr Convention kHfCalls[] = {
     {.call = "config",
@@ -40,10 +57,32 @@ constexpr Convention kHfCalls[] = {
     {.call = "flash_attention_forward",
      .align = Align::kBottomRight,
      .documents = true,
-     .leading = "module, query, key, value, attention_mask",
+     .leading = "module, query, key, value",
      .arguments = kHfFlash,
      .overrides = "without causal a window is W - 1 on either side",
      .source = "transformers integrations/flash_attention.py, modeling_flash_attention_utils.py",
+     .written = false},
+    {.call = "sdpa_attention_forward",
+     .align = Align::kTopLeft,
+     .leading = "module, query, key, value",
+     .arguments = kHfSdpa,
+     .overrides = "is_causal counts without an attention_mask and with several queries; None: as "
+                  "module.is_causal says",
+     .source = "transformers integrations/sdpa_attention.py",
+     .written = false},
+    {.call = "flex_attention_forward",
+     .align = Align::kTopLeft,
+     .leading = "module, query, key, value",
+     .arguments = kHfFlex,
+     .overrides = "the mask is attention_mask, nothing else",
+     .source = "transformers integrations/flex_attention.py",
+     .written = false},
+    {.call = "eager_attention_forward",
+     .align = Align::kTopLeft,
+     .leading = "module, query, key, value",
+     .arguments = kHfEager,
+     .overrides = "the mask is attention_mask, nothing else",
+     .source = "transformers models/llama/modeling_llama.py",
      .written = false}};
 
 constexpr WindowConvention kHfWindows[] = {
@@ -58,14 +97,15 @@ constexpr ArrayModule kHfTorch = {.name = "torch",
                                       "torch.repeat_interleave(torch.arange({}), "
                                       "torch.tensor([{}])).to(device)"};
 
-/// Adds lines that define device, Q_LEN and KV_LEN from transformers' arguments. Without a cache
-/// there are as many keys as queries.
+/// Adds lines that define device, Q_LEN and KV_LEN from transformers' arguments. Without a cache,
+/// which is past_key_values before transformers 5.24, there are as many keys as queries.
 void add_hf_lengths(bool device, bool lengths, Translation& out) {
   if (device) out.code.emplace_back("device = mask_kwargs[\"inputs_embeds\"].device");
   if (!lengths) return;
   out.code.emplace_back("Q_LEN = mask_kwargs[\"inputs_embeds\"].shape[1]");
   out.code.emplace_back(
-      "KV_LEN = Q_LEN + getattr(mask_kwargs.get(\"past_key_values\"), \"get_seq_length\", int)()");
+      "KV_LEN = Q_LEN + getattr(mask_kwargs.get(\"cache\", mask_kwargs.get(\"past_key_values\")), "
+      "\"get_seq_length\", int)()");
 }
 
 /// The lengths of documents, from position ids that start again at 0 in each document.
@@ -137,10 +177,25 @@ Python hf_keys(const LibrarySource& source, std::string_view function) {
   return keys;
 }
 
+/// Whether the call has a cache, with which transformers looks for no documents in position_ids.
+bool has_cache(const LibrarySource& source) {
+  for (const char* name : {"cache", "past_key_values"}) {
+    const Python* given = given_argument(source, name);
+    if (!given) continue;
+    if (resolved(source.text, *given).kind == Python::Kind::kCall) return true;
+    source.fail(given->position,
+                fmt::format("with a cache position_ids separate no documents: write {0}=None, or "
+                            "{0}=DynamicCache() if there is one",
+                            name));
+  }
+  return false;
+}
+
 /// The chain applied inside each document, where packed position_ids give the documents.
 Chain hf_packed(const LibrarySource& source, const Python& ids, const Chain& chain) {
   const auto lengths = packed_lengths(source, ids);
   if (!lengths) source.fail(ids.position, "position_ids: expected a list of numbers");
+  if (lengths->size() < 2 || has_cache(source)) return chain;
   MaskForm form = mask_form(chain, [](const Step&) { return "this pattern"; });
   if (!form.rest.empty()) source.fail(ids.position, "with position_ids " + form.rest);
   form.documents = form.inside = true;
@@ -164,8 +219,8 @@ Chain read_hf(const Library& library, std::string_view text) {
   if (const Python* pattern = given_argument(source, "and_mask_function")) {
     append(out, chain_of_expression(source, resolved(source.text, *pattern), Align::kBottomRight));
   }
-  // transformers detects documents in position_ids only if there is no attention_mask, not even one
-  // of all ones.
+  // transformers detects documents in position_ids only if there is no cache and no attention_mask,
+  // not even one of all ones.
   const Python* padding = given_argument(source, "attention_mask");
   if (padding) out.push_back(padding_step(source, *padding));
   const Python* ids = given_argument(source, "position_ids");
@@ -190,7 +245,8 @@ std::string hf_causal_function(const MaskForm& mask, Translation& out) {
   return "create_sliding_window_causal_mask";
 }
 
-/// The argument for mask_kwargs that closes padding; its array has a row for each batch entry.
+/// What replaces an argument of mask_kwargs to close padding; its array has a row for each batch
+/// entry.
 std::string hf_padding(const MaskForm& mask, Translation& out) {
   add_hf_lengths(true, true, out);
   std::string lengths = array_code(out, "length", mask.padding);
@@ -199,10 +255,11 @@ std::string hf_padding(const MaskForm& mask, Translation& out) {
       fmt::format("attention_mask = torch.arange(KV_LEN, device=device) {} {}[:, None]",
                   mask.pad_left ? ">= KV_LEN -" : "<", lengths));
   note_batch(mask.padding.size(), out);
-  return "attention_mask=attention_mask";
+  return "dict(attention_mask=attention_mask)";
 }
 
-/// The arguments for mask_kwargs that separate documents: position ids that start again in each.
+/// What replaces arguments of mask_kwargs to separate documents: position ids that start again in
+/// each, and no cache, by either of its names.
 std::string hf_positions(const MaskForm& mask, Translation& out) {
   std::vector<Index> positions;
   for (const Index length : mask.lengths) {
@@ -219,10 +276,12 @@ std::string hf_positions(const MaskForm& mask, Translation& out) {
   const Index tokens = ends_of(mask.lengths).back();
   out.notes.push_back(
       fmt::format("position_ids hold {0} tokens: for Q_LEN = KV_LEN = {0}", tokens));
+  out.code.emplace_back(
+      "no_cache = dict.fromkeys(mask_kwargs.keys() & [\"cache\", \"past_key_values\"])");
   out.notes.emplace_back(
       "None: an attention_mask, even of all ones, or a cache, even an empty one, turns the packing "
-      "off");
-  return "position_ids=position_ids, attention_mask=None, past_key_values=None";
+      "off; a cache is cache from transformers 5.24 on, past_key_values before");
+  return "no_cache | dict(position_ids=position_ids, attention_mask=None)";
 }
 
 bool write_hf_causal(const MaskForm& mask, Translation& out) {
@@ -231,9 +290,8 @@ bool write_hf_causal(const MaskForm& mask, Translation& out) {
   std::string entries;
   if (mask.padded()) entries = hf_padding(mask, out);
   if (mask.documents) entries = hf_positions(mask, out);
-  out.code.push_back(entries.empty()
-                         ? function + "(**mask_kwargs)"
-                         : fmt::format("{}(**mask_kwargs | dict({}))", function, entries));
+  out.code.push_back(entries.empty() ? function + "(**mask_kwargs)"
+                                     : fmt::format("{}(**mask_kwargs | {})", function, entries));
   return true;
 }
 

@@ -161,7 +161,7 @@ Python call_with(const Convention& row, std::span<const GivenArgument> arguments
     if (!argument && !given.at_default) unread.push_back(text_of(given));
     if (!argument || argument->meaning == ArgumentMeaning::kNothing) continue;
     const bool reads = readable(given, argument->meaning);
-    if (reads && argument->meaning != ArgumentMeaning::kUnread) {
+    if (reads && argument->meaning < ArgumentMeaning::kUnread) {
       call.named.push_back({given.name, python_of(given)});
     } else if (!reads || !is_default(*argument, python_of(given))) {
       unread.push_back(text_of(given));

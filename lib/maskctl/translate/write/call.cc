@@ -243,6 +243,7 @@ std::string CallWriter::value(const Argument& argument) {
     case ArgumentMeaning::kUsedKeys:
     case ArgumentMeaning::kNewKeys:
     case ArgumentMeaning::kUnread:
+    case ArgumentMeaning::kMask:
       return "";  // never written
     case ArgumentMeaning::kNothing:
       return text_of(argument);
