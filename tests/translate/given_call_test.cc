@@ -54,6 +54,42 @@ TEST_CASE("what changes the mask and is not read is named, a default is not") {
   CHECK(cells_or_unread("flash_attn_with_kvcache", {{"k", GivenArray{{1, 2, 4, 8}, {}}}}) == "k");
 }
 
+TEST_CASE("a mask of its own is named, unless it is None") {
+  const std::pair<const char*, std::vector<const char*>> calls[] = {
+      {"sdpa scaled_dot_product_attention", {"attn_mask"}},
+      {"flex flex_attention", {"score_mod", "block_mask"}},
+      {"mha multi_head_attention_forward", {"attn_mask"}},
+      {"xformers memory_efficient_attention", {"attn_bias"}},
+      {"jax dot_product_attention", {"mask"}},
+      {"hf sdpa_attention_forward", {"attention_mask", "position_bias"}}};
+  for (const auto& [call, names] : calls) {
+    const std::string text = call, library = text.substr(0, text.find(' '));
+    for (const char* name : names) {
+      INFO(call << " " << name);
+      const auto unread = [&](const GivenArgument& argument) {
+        const Given given = {argument};
+        return read_call(lib(library), text.substr(library.size() + 1), given, {3, 5}).unread;
+      };
+      CHECK(unread({name, GivenArray{{3, 5}, {}}}) == std::vector<std::string>{name});
+      CHECK(unread({name, GivenObject{}}) == std::vector<std::string>{name});
+      CHECK(unread({name, "None"}).empty());
+    }
+  }
+}
+
+TEST_CASE("a plan is that of its wrapper") {
+  const Given ragged = {numbers("qo_indptr", {0, 3}), numbers("kv_indptr", {0, 5})};
+  CHECK(read_call(lib("flashinfer"), "BatchPrefillWithRaggedKVCacheWrapper.plan", ragged, {3, 5})
+            .unread.empty());
+  for (const char* wrapper :
+       {"BatchPrefillWithPagedKVCacheWrapper", "BatchDecodeWithPagedKVCacheWrapper"}) {
+    const Given pages = {numbers("paged_kv_indptr", {0, 1}), numbers("indptr", {0, 1})};
+    const auto call =
+        read_call(lib("flashinfer"), std::string("flashinfer.") + wrapper + ".plan", pages, {3, 5});
+    CHECK(call.unread.size() == 2);
+  }
+}
+
 TEST_CASE("values that do not fit are errors that name the argument") {
   const auto why = [](const Given& given) {
     try {

@@ -99,7 +99,7 @@ const Limits kLimits[] = {
     {lib("vllm"), "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
     {lib("ck_tile"), "ctbw2losdD", ""},
     {lib("flashmask"), "fctbw2lokKspdDirRLm", "causal window_size"},
-    {lib("sdpa"), "fctbw2lokKspdDirRLgxmhen", "is_causal"},
+    {lib("sdpa"), "fctbw2lokKspdDirRLgxmhen", "is_causal cu_seq_q cu_seq_k window_size seqused_k"},
     {lib("mha"), "fctbw2lokKspdDirRLgxmhen", ""},
     {lib("jax"), "fctbw2lokKspdDirRLgxmhen",
      "is_causal local_window_size query_seq_lengths key_value_seq_lengths"},

@@ -241,6 +241,30 @@ TEST_CASE("arguments of another library, or in the order of another version, are
   }
 }
 
+TEST_CASE("methods of xformers may follow keywords, and are inherited") {
+  const auto read = [](const char* text) { return to_text(lib("xformers").read(text)); };
+  const std::string padded = read(
+      "BlockDiagonalPaddedKeysMask.from_seqlens([2, 3], 6, [4, 5]).make_local_attention(3, 1)");
+  CHECK(padded == read("BlockDiagonalPaddedKeysMask.from_seqlens([2, 3], kv_padding=6, "
+                       "kv_seqlen=[4, 5]).make_local_attention(3, 1)"));
+  for (const char* method :
+       {"make_causal()", "make_causal_from_bottomright()", "make_local_attention(2)",
+        "make_local_attention_from_bottomright(2)"}) {
+    const std::string base = "BlockDiagonalMask.from_seqlens([2, 3], [4, 5]).";
+    for (const char* made :
+         {"BlockDiagonalCausalMask.from_seqlens([2, 3], [4, 5]).",
+          "attn_bias.BlockDiagonalCausalFromBottomRightMask.from_seqlens([2, 3], [4, 5]).",
+          "BlockDiagonalMask.from_seqlens([2, 3], [4, 5]).make_causal()."}) {
+      INFO(made << method);
+      CHECK(read((std::string(made) + method).c_str()) == read((base + method).c_str()));
+    }
+  }
+  const std::string call = "memory_efficient_attention(q, k, v, ";
+  CHECK(failure_and_place(lib("xformers"), call + "LowerTriangularMask())")
+            .find("give attn_bias by name") != std::string::npos);
+  CHECK(failure_and_place(lib("xformers"), call + "None)").empty());
+}
+
 TEST_CASE("arguments that change the mask and are not read are refused, their defaults are not") {
   int arguments = 0;
   for (const Library* library : libraries()) {

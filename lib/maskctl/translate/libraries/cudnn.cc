@@ -38,6 +38,10 @@ constexpr Argument kCudnnOthers[] = {
     {"compute_data_type", kNothing, "None"},
     {"name", kNothing, "\"\""},
     {"implementation", kNothing, "None"},
+    {"score_max", kNothing, "None"},
+    {"score_sum_exp", kNothing, "None"},
+    {"sink_token", kNothing, "None"},
+    {"unfuse_fma", kNothing, "False"},
 };
 constexpr Argument kCudnnMask[] = {kCudnnCausal, kCudnnAlign, kCudnnLeft, kCudnnRight};
 constexpr Argument kCudnnLengths[] = {
@@ -55,7 +59,7 @@ constexpr Convention cudnn_call(bool documents, std::span<const Argument> argume
           .leading = "q=q, k=k, v=v",
           .arguments = arguments,
           .overrides = "use_causal_mask sets the right bound to 0",
-          .source = "cudnn-frontend docs/operations/Attention.md"};
+          .source = "cudnn-frontend 1.23 python/pygraph/sdpa.cpp, docs/operations/Attention.md"};
 }
 constexpr Convention kCudnnCalls[] = {cudnn_call(false, kCudnnDense),
                                       cudnn_call(true, kCudnnPadded)};

@@ -36,7 +36,63 @@ constexpr Argument kFlashinferOthers[] = {
     {"disable_split_kv", kNothing, "False"},
     {"out", kNothing, "None"},
     {"lse", kNothing, "None"},
+    {"scale_q", kNothing, "None"},
+    {"scale_k", kNothing, "None"},
+    {"scale_v", kNothing, "None"},
+    {"k_scale", kNothing, "None"},
+    {"v_scale", kNothing, "None"},
+    {"o_dtype", kNothing, "None"},
+    {"kv_cache_sf", kNothing, "None"},
+    {"seq_lens", kUnread, "None"},
+    {"seq_lens_q", kUnread, "None"},
+    {"max_token_per_sequence", kNothing, "None"},
+    {"max_sequence_kv", kNothing, "None"},
+    {"v_indptr", kNothing, "None"},
+    {"o_indptr", kNothing, "None"},
 };
+// The keys of pages are not in the order of positions.
+constexpr Argument kFlashinferPages[] = {
+    {"qo_indptr", kUnread, ""},        {"paged_kv_indptr", kUnread, ""},
+    {"paged_kv_indices", kUnread, ""}, {"paged_kv_last_page_len", kUnread, ""},
+    {"block_tables", kUnread, "None"}, {"page_size", kNothing, ""},
+    {"num_qo_heads", kNothing, ""},    {"num_kv_heads", kNothing, ""},
+    {"head_dim_qk", kNothing, ""},
+};
+constexpr Argument kFlashinferDecode[] = {
+    kFlashinferWindow,
+    {"kv_layout", kNothing, "\"NHD\""},
+    {"pos_encoding_mode", kNothing, "\"NONE\""},
+    {"use_tensor_cores", kNothing, "False"},
+    {"q_scale", kNothing, "None"},
+    {"k_scale", kNothing, "None"},
+    {"v_scale", kNothing, "None"},
+    {"logits_soft_cap", kNothing, "None"},
+    {"sm_scale", kNothing, "None"},
+    {"rope_scale", kNothing, "None"},
+    {"rope_theta", kNothing, "None"},
+    {"return_lse", kNothing, "False"},
+};
+constexpr Argument kFlashinferDecodePages[] = {
+    {"indptr", kUnread, ""},
+    {"indices", kUnread, ""},
+    {"last_page_len", kUnread, ""},
+    {"block_tables", kUnread, "None"},
+    {"q_len_per_req", kUnread, "1"},
+    {"window_right", kUnread, "0"},
+    {"page_size", kNothing, ""},
+    {"num_qo_heads", kNothing, ""},
+    {"num_kv_heads", kNothing, ""},
+    {"head_dim", kNothing, ""},
+    {"q_data_type", kNothing, "\"float16\""},
+    {"kv_data_type", kNothing, "None"},
+    {"o_data_type", kNothing, "None"},
+    {"data_type", kNothing, "None"},
+    {"non_blocking", kNothing, "True"},
+    {"seq_lens", kNothing, "None"},
+    {"fixed_split_size", kNothing, "None"},
+    {"disable_split_kv", kNothing, "False"},
+};
+
 constexpr Argument kFlashinferMask[] = {kFlashinferCausal, kFlashinferWindow};
 constexpr Argument kFlashinferDocuments[] = {
     {"qo_indptr", kEnds, ""},       {"kv_indptr", kKeyEnds, ""},   {"num_qo_heads", kNothing, ""},
@@ -45,9 +101,26 @@ constexpr Argument kFlashinferDocuments[] = {
 constexpr auto kFlashinferSingle = joined_lists(kFlashinferMask, kFlashinferOthers);
 constexpr auto kFlashinferPlan =
     joined_lists(kFlashinferDocuments, kFlashinferMask, kFlashinferOthers);
+constexpr auto kFlashinferPagedPlan =
+    joined_lists(kFlashinferPages, kFlashinferMask, kFlashinferOthers);
+constexpr auto kFlashinferDecodePlan = joined_lists(kFlashinferDecodePages, kFlashinferDecode);
 
 constexpr std::string_view kFlashinferOverrides = "custom_mask drops causal";
-constexpr std::string_view kFlashinferSource = "flashinfer variants.cuh, prefill.py";
+constexpr std::string_view kFlashinferSource = "flashinfer 0.6.18 variants.cuh, prefill.py";
+
+/// The plan of a wrapper of pages, which is named by its class.
+constexpr Convention flashinfer_pages(std::string_view wrapper,
+                                      std::span<const Argument> arguments) {
+  return {.call = "plan",
+          .module = wrapper,
+          .align = Align::kBottomRight,
+          .documents = true,
+          .unbounded = "-1",
+          .arguments = arguments,
+          .overrides = "the keys lie in pages",
+          .source = "flashinfer 0.6.18 prefill.py, decode.py",
+          .written = false};
+}
 
 constexpr Convention kFlashinferCalls[] = {
     {.call = "single_prefill_with_kv_cache",
@@ -65,7 +138,17 @@ constexpr Convention kFlashinferCalls[] = {
      .overrides = kFlashinferOverrides,
      .source = kFlashinferSource,
      .object = "wrapper = BatchPrefillWithRaggedKVCacheWrapper(workspace)",
-     .spelled = "wrapper.plan"}};
+     .spelled = "wrapper.plan"},
+    {.call = "single_decode_with_kv_cache",
+     .align = Align::kBottomRight,
+     .unbounded = "-1",
+     .leading = "q, k, v",
+     .arguments = kFlashinferDecode,
+     .overrides = "there is one query, the last",
+     .source = "flashinfer 0.6.18 decode.py",
+     .written = false},
+    flashinfer_pages("BatchPrefillWithPagedKVCacheWrapper", kFlashinferPagedPlan),
+    flashinfer_pages("BatchDecodeWithPagedKVCacheWrapper", kFlashinferDecodePlan)};
 
 constexpr WindowConvention kFlashinferWindows[] = {
     {"flashinfer", "window_left=W", WindowRule::kInclusive, "variants.cuh: inclusive"}};

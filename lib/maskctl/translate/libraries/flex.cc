@@ -35,17 +35,19 @@ void write_flex(const Chain& chain, const MaskForm&, const StepName& name, Trans
 }
 
 constexpr Argument kFlexArguments[] = {
-    {"score_mod", kNothing, "None"},     {"block_mask", kNothing, "None"},
+    {"score_mod", kMask, "None"},        {"block_mask", kMask, "None"},
     {"scale", kNothing, "None"},         {"enable_gqa", kNothing, "False"},
     {"return_lse", kNothing, "False"},   {"return_aux", kNothing, "None"},
     {"kernel_options", kNothing, "None"}};
 
-/// The call, whose mask is an object: a score_mod is taken to close no cell.
+/// The call, whose masks are functions.
 constexpr Convention kFlexCalls[] = {{.call = "flex_attention",
                                       .align = Align::kTopLeft,
                                       .leading = "query, key, value",
                                       .arguments = kFlexArguments,
-                                      .overrides = "the mask is the mask_mod of block_mask",
+                                      .overrides =
+                                          "the mask is the mask_mod of block_mask in the blocks "
+                                          "that it lists",
                                       .source = "torch.nn.attention.flex_attention",
                                       .written = false}};
 

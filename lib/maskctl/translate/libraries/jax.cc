@@ -13,7 +13,7 @@ namespace {
 
 using enum ArgumentMeaning;
 
-constexpr Argument kJaxArguments[] = {{"mask", kNothing, "None"},
+constexpr Argument kJaxArguments[] = {{"mask", kMask, "None"},
                                       {"is_causal", kCausal, "False"},
                                       {"local_window_size", kSidesOrBoth, "None"},
                                       {"query_seq_lengths", kValidQueries, "None"},

@@ -11,25 +11,47 @@ namespace {
 
 using enum ArgumentMeaning;
 
-constexpr Argument kMhaArguments[] = {{"attn_mask", kNothing, "None"},
+constexpr Argument kMhaArguments[] = {{"attn_mask", kMask, "None"},
                                       {"key_padding_mask", kUnread, "None"},
                                       {"is_causal", kUnread, "False"},
                                       {"need_weights", kNothing, "True"},
                                       {"average_attn_weights", kNothing, "True"}};
+// bias_k, bias_v and add_zero_attn add keys.
+constexpr Argument kMhaOfFunction[] = {
+    {"bias_k", kUnread, "None"},           {"bias_v", kUnread, "None"},
+    {"add_zero_attn", kUnread, "False"},   {"static_k", kUnread, "None"},
+    {"static_v", kNothing, "None"},        {"embed_dim_to_check", kNothing, ""},
+    {"num_heads", kNothing, ""},           {"in_proj_weight", kNothing, "None"},
+    {"in_proj_bias", kNothing, "None"},    {"dropout_p", kNothing, "0.0"},
+    {"out_proj_weight", kNothing, "None"}, {"out_proj_bias", kNothing, "None"},
+    {"training", kNothing, "True"},        {"use_separate_proj_weight", kNothing, "False"},
+    {"q_proj_weight", kNothing, "None"},   {"k_proj_weight", kNothing, "None"},
+    {"v_proj_weight", kNothing, "None"},
+};
+constexpr auto kMhaFunction = joined_lists(kMhaArguments, kMhaOfFunction);
 
-/// The call of the module, which has any name; its masks are read as expressions.
-constexpr Convention kMhaCall = {.call = "mha",
-                                 .align = Align::kTopLeft,
-                                 .leading = "query, key, value",
-                                 .arguments = kMhaArguments,
-                                 .source = "torch.nn.MultiheadAttention.forward",
-                                 .written = false};
+constexpr Convention mha_call(std::string_view call, std::span<const Argument> arguments) {
+  return {.call = call,
+          .align = Align::kTopLeft,
+          .leading = "query, key, value",
+          .arguments = arguments,
+          .overrides = "is_causal says that attn_mask is causal, and may take its place",
+          .source = "torch 2.15 torch/nn/functional.py multi_head_attention_forward",
+          .written = false};
+}
+constexpr Convention kMhaCalls[] = {mha_call("MultiheadAttention.forward", kMhaArguments),
+                                    mha_call("multi_head_attention_forward", kMhaFunction)};
 
 Chain read_mha(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const Python* given = given_argument(source, "attn_mask");
-  if (given) check_arguments(source, kMhaCall, source.text.last);
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
+  const auto rows = rows_of(library, source.text.last.text);
+  const bool known = !source.text.last.text.empty() && !rows.empty();
+  // the call of a module has any name
+  if (given || known)
+    check_arguments(source, known ? *rows.front() : kMhaCalls[0], source.text.last);
+  if (known && !given) return {};
   if (mask.kind == Python::Kind::kCall && !given) {
     source.fail(mask.position, "expected attn_mask=, where True is closed");
   }
@@ -58,6 +80,7 @@ constexpr Library kMha = {.name = "mha",
                           .dense = "mha(q, k, v, attn_mask=~mask) (True is closed)",
                           .array = "torch.tensor([{}], device=q.device)",
                           .module = &kTorch,
+                          .calls = kMhaCalls,
                           .reader = read_mha,
                           .writer = write_mha};
 

@@ -1,4 +1,4 @@
-// torch's scaled_dot_product_attention: is_causal, a CausalBias, or a dense mask.
+// torch's scaled_dot_product_attention: is_causal, a CausalBias, or a dense mask; and varlen_attn.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/read/expression.h"
@@ -10,11 +10,22 @@ namespace {
 
 using enum ArgumentMeaning;
 
-constexpr Argument kSdpaArguments[] = {{"attn_mask", kNothing, "None"},
+constexpr Argument kSdpaArguments[] = {{"attn_mask", kMask, "None"},
                                        {"is_causal", kCausal, "False"},
                                        {"dropout_p", kNothing, "0.0"},
                                        {"scale", kNothing, "None"},
                                        {"enable_gqa", kNothing, "False"}};
+constexpr Argument kVarlenArguments[] = {{"cu_seq_q", kEnds, ""},
+                                         {"cu_seq_k", kKeyEnds, ""},
+                                         {"max_q", kNothing, ""},
+                                         {"max_k", kNothing, ""},
+                                         {"window_size", kSides, "(-1, -1)"},
+                                         {"seqused_k", kUsedKeys, "None"},
+                                         {"block_table", kUnread, "None"},
+                                         {"return_aux", kNothing, "None"},
+                                         {"scale", kNothing, "None"},
+                                         {"enable_gqa", kNothing, "False"},
+                                         {"num_splits", kNothing, "None"}};
 
 constexpr Convention kSdpaCalls[] = {{.call = "scaled_dot_product_attention",
                                       .align = Align::kTopLeft,
@@ -31,7 +42,16 @@ constexpr Convention kSdpaCalls[] = {{.call = "scaled_dot_product_attention",
                                       .align = Align::kBottomRight,
                                       .causal = true,
                                       .leading = "Q_LEN, KV_LEN",
-                                      .source = "torch.nn.attention.bias"}};
+                                      .source = "torch.nn.attention.bias"},
+                                     {.call = "varlen_attn",
+                                      .align = Align::kBottomRight,
+                                      .documents = true,
+                                      .unbounded = "-1",
+                                      .leading = "query, key, value",
+                                      .arguments = kVarlenArguments,
+                                      .source = "torch 2.15 torch.nn.attention.varlen, which calls "
+                                                "flash-attn",
+                                      .written = false}};
 
 Chain read_sdpa(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
@@ -44,7 +64,8 @@ Chain read_sdpa(const Library& library, std::string_view text) {
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   const std::string_view name = last_name(mask.text);
   const bool call = mask.kind == Python::Kind::kCall;
-  const bool attention = mask.text.empty() || name == "scaled_dot_product_attention";
+  const bool attention =
+      mask.text.empty() || name == "scaled_dot_product_attention" || name == "varlen_attn";
   if (call && (attention || name.starts_with("causal_"))) return chain_of_call(source, mask);
   return chain_of_expression(source, mask, Align::kTopLeft);
 }

@@ -36,6 +36,25 @@ constexpr Argument kTeOthers[] = {
     {"num_splits", kNothing, "1"},
     {"deterministic", kNothing, "False"},
     {"softmax_type", kNothing, "\"vanilla\""},
+    {"score_mod", kUnread, "None"},
+    {"cp_group", kUnread, "None"},  // each rank has parts of the tokens
+    {"cp_global_ranks", kNothing, "None"},
+    {"cp_stream", kNothing, "None"},
+    {"cp_comm_type", kNothing, "\"p2p\""},
+    {"sequence_parallel", kNothing, "False"},
+    {"tp_size", kNothing, "1"},
+    {"tp_group", kNothing, "None"},
+    {"get_rng_state_tracker", kNothing, "None"},
+    {"return_max_logit", kNothing, "False"},
+    {"name", kNothing, "None"},
+    {"fp8_output", kNothing, "False"},
+    {"bf16_backward", kNothing, "False"},
+    {"score_mod_bprop", kNothing, "None"},
+    {"score_mod_tensors", kNothing, "None"},
+    {"score_mod_bprop_tensors", kNothing, "None"},
+    {"qkv_layer", kNothing, "None"},
+    {"kv_layer", kNothing, "None"},
+    {"qkv_interleave_dim", kNothing, "-3"},
 };
 constexpr Argument kTeMask[] = {kTeType, kTeWindow, kTeDiagonal};
 constexpr Argument kTeDocuments[] = {
@@ -57,7 +76,9 @@ constexpr Convention te_call(bool documents, std::span<const Argument> arguments
           .overrides =
               "causal types set the right side to 0 and the alignment; no_mask and "
               "padding refuse one-sided windows, and (-1, 0) is (-1, -1)",
-          .source = "TransformerEngine dot_product_attention.py, utils.py check_set_window_size",
+          .source =
+              "TransformerEngine 2.20 dot_product_attention.py, utils.py "
+              "check_set_window_size",
           .object = "attention = DotProductAttention(num_heads, head_dim)",
           .spelled = "attention"};
 }

@@ -20,8 +20,11 @@ constexpr Argument kVllmOthers[] = {
     {"cache_config", kNothing, "None"},    {"quant_config", kNothing, "None"},
     {"logits_soft_cap", kNothing, "None"}, {"use_mla", kNothing, "False"},
     {"prefix", kNothing, "\"\""},          {"kv_sharing_target_layer_name", kNothing, "None"},
-    {"attn_backend", kNothing, "None"},
+    {"attn_backend", kNothing, "None"},    {"use_alibi_sqrt", kNothing, "None"},
+    {"head_size_v", kNothing, "None"},     {"sinks", kNothing, "None"},
 };
+constexpr Argument kVllmDecoder[] = {{"attn_type", kUnread, "AttentionType.DECODER"},
+                                     {"chunk_lookback", kUnread, "-1"}};
 constexpr Argument kVllmOwnWindow[] = {
     {.name = "per_layer_sliding_window", .meaning = kKeys, .fallback = "None", .note = kKeysNote}};
 constexpr Argument kVllmOwnChunk[] = {{"attention_chunk_size", kChunk, ""}};
@@ -31,7 +34,7 @@ constexpr Argument kVllmAround[] = {
      .meaning = kKeysAround,
      .fallback = "None",
      .note = "{left} keys on either side: {keys} minus one"}};
-constexpr auto kVllmWindow = joined_lists(kVllmOwnWindow, kVllmOthers);
+constexpr auto kVllmWindow = joined_lists(kVllmOwnWindow, kVllmOthers, kVllmDecoder);
 constexpr auto kVllmChunk = joined_lists(kVllmOwnChunk, kVllmOthers);
 constexpr auto kVllmEncoder = joined_lists(kVllmAround, kVllmOthers);
 constexpr Argument kVllmConfig[] = {{"sliding_window", kKeys, "None"}};
@@ -44,7 +47,9 @@ constexpr Convention vllm_call(std::string_view call, bool causal,
           .unbounded = "None",
           .leading = "num_heads, head_size, scale",
           .arguments = arguments,
-          .overrides = "a document is a request of its own",
+          .overrides =
+              "a document is a request of its own; without per_layer_sliding_window that "
+              "of cache_config counts",
           .source = source};
 }
 /// The keys of a model's config. They are read but never written.
@@ -55,7 +60,9 @@ constexpr Convention vllm_config() {
   return out;
 }
 constexpr Convention kVllmCalls[] = {
-    vllm_call("Attention", true, kVllmWindow, "vllm#9679: flash-attn gets (W - 1, 0)"),
+    vllm_call("Attention", true, kVllmWindow,
+              "vllm model_executor/layers/attention/attention.py; vllm#9679: flash-attn gets "
+              "(W - 1, 0)"),
     vllm_call("ChunkedLocalAttention", true, kVllmChunk,
               "vllm model_executor/layers/attention/chunked_local_attention.py"),
     vllm_call("EncoderOnlyAttention", false, kVllmEncoder,

@@ -1,4 +1,6 @@
 // xformers: the classes of attn_bias, and methods that turn one class into another.
+#include <fmt/format.h>
+
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -62,6 +64,20 @@ constexpr Convention xf_read(std::string_view call, Align align, bool causal, Ar
   return out;
 }
 
+constexpr Argument kXfAttention[] = {{"attn_bias", kMask, "None"},
+                                     {"p", kNothing, "0.0"},
+                                     {"scale", kNothing, "None"},
+                                     {"op", kNothing, "None"},
+                                     {"output_dtype", kNothing, "None"}};
+/// Describes a function that takes an object of attn_bias, which is read by its class.
+constexpr Convention xf_attention(std::string_view call) {
+  return {.call = call,
+          .leading = "query, key, value",
+          .arguments = kXfAttention,
+          .source = "xformers 0.0.35 ops/fmha/__init__.py",
+          .written = false};
+}
+
 constexpr Align kXfTop = Align::kTopLeft, kXfBottom = Align::kBottomRight;
 
 constexpr Convention kXformersCalls[] = {
@@ -108,7 +124,10 @@ constexpr Convention kXformersCalls[] = {
     xf_rule("BlockDiagonalGappyKeysMask", kXfBottom, false),
     xf_rule("BlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true),
     xf_rule("PagedBlockDiagonalGappyKeysMask", kXfBottom, false),
-    xf_rule("PagedBlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true)};
+    xf_rule("PagedBlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true),
+    xf_attention("memory_efficient_attention"), xf_attention("memory_efficient_attention_forward"),
+    xf_attention("memory_efficient_attention_forward_requires_grad"),
+    xf_attention("memory_efficient_attention_partial")};
 
 /// Replaces the variable in bias.make_causal() by the call that made it, so that the methods form a
 /// chain.
@@ -129,23 +148,25 @@ Python with_maker(const LibrarySource& source, Python call) {
   return call;
 }
 
-constexpr Argument kXfAttention[] = {{"attn_bias", kNothing, "None"},
-                                     {"p", kNothing, "0.0"},
-                                     {"scale", kNothing, "None"},
-                                     {"op", kNothing, "None"},
-                                     {"output_dtype", kNothing, "None"}};
-/// The call that takes an object of attn_bias, which is read by its class.
-constexpr Convention kXfAttentionCall = {.call = "memory_efficient_attention",
-                                         .leading = "query, key, value",
-                                         .arguments = kXfAttention,
-                                         .source = "xformers ops/fmha/__init__.py",
-                                         .written = false};
+/// The methods of BlockDiagonalMask, which its causal classes inherit, keep only its lengths: what
+/// the last one makes is the same for all classes.
+Python with_last_method(Python call) {
+  for (const std::string_view name :
+       {"BlockDiagonalMask", "BlockDiagonalCausalMask", "BlockDiagonalCausalFromBottomRightMask"}) {
+    const std::string made = fmt::format("{}.from_seqlens.make_", name);
+    const std::size_t at = call.text.find(made);
+    if (at == call.text.npos || (at > 0 && call.text[at - 1] != '.')) continue;
+    call.text = fmt::format("BlockDiagonalMask.from_seqlens.{}", last_name(call.text));
+    break;
+  }
+  return call;
+}
 
 /// Reads an object of attn_bias, or None, which means no mask.
 Chain read_xformers(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const Python* given = named(source.text.last, "attn_bias");
-  if (given) check_arguments(source, kXfAttentionCall, source.text.last);
+  if (given) check_arguments(source, xf_attention("memory_efficient_attention"), source.text.last);
   Python bias = given ? resolved(source.text, *given) : source.text.last;
   if (bias.is_word("None")) return {};
   // The name of a class without (...) is read as a call without arguments.
@@ -153,7 +174,7 @@ Chain read_xformers(const Library& library, std::string_view text) {
   if (bias.kind != Python::Kind::kCall) {
     source.fail(bias.position, "expected a class of attn_bias");
   }
-  return chain_of_call(source, with_maker(source, bias));
+  return chain_of_call(source, with_last_method(with_maker(source, bias)));
 }
 
 constexpr WindowConvention kXformersWindows[] = {

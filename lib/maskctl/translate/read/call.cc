@@ -369,6 +369,7 @@ void Call::take(const Argument& argument, const Python& given, ParsedCall& parse
       return take_new_keys(given, parsed);
     case ArgumentMeaning::kUnread:
       return take_unread(argument, given);
+    case ArgumentMeaning::kMask:  // read by the library's reader
     case ArgumentMeaning::kNothing:
       return;
   }
@@ -414,7 +415,10 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
     // In A.from_seqlens([3, 5]).make_local_attention(4) the lists are arguments of from_seqlens,
     // and the number of the method after it. So a number skips arguments that take lists.
     const bool is_number = number_in(source_.text, *item).has_value();
-    while (is_number && next < row.arguments.size() && takes_list(row.arguments[next])) ++next;
+    while (next < row.arguments.size() && (named(call_, row.arguments[next].name) ||
+                                           (is_number && takes_list(row.arguments[next])))) {
+      ++next;
+    }
     if (next == row.arguments.size()) {
       source_.fail(item->position, fmt::format("{} takes {} argument{} here", row.call, next,
                                                next == 1 ? "" : "s"));
@@ -426,9 +430,12 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
 }
 
 /// Fails if a flag or a pair stands where the row has a number that says nothing about the mask:
-/// versions of the library have their arguments in another order.
+/// versions of the library have their arguments in another order. A mask is read by name alone.
 void Call::check_place(const Convention& row, const Argument& argument, const Python& given) const {
   const Python out = value(given);
+  if (argument.meaning == ArgumentMeaning::kMask && !out.is_word("None")) {
+    source_.fail(given.position, fmt::format("give {} by name", argument.name));
+  }
   const bool flag = out.is_word("True") || out.is_word("False");
   const bool takes_flag = argument.fallback == "True" || argument.fallback == "False";
   const bool pair = out.kind == Python::Kind::kList;
