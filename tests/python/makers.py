@@ -1,10 +1,8 @@
 """Masks made in every way, which tests of the whole of Mask go through."""
 
-import types
-
 import numpy as np
 
-from maskctl import Mask
+from maskctl import Mask, flex
 from maskctl._seen import Seen
 
 IDS = np.array([0, 0, 1, 1, 1, 2])
@@ -20,11 +18,12 @@ class SegmentIds:  # as in jax
 
 
 class BlockMask:  # as in torch, whose module has create_mask
-    shape = (1, 1, 6, 6)
-    kv_num_blocks = types.SimpleNamespace(device="cpu")
-
-    def __init__(self, cells):
-        self.mask_mod = lambda b, h, q, k: cells[q, k]
+    def __init__(self, cells, mask_mod=None, size=2):
+        """The lists of the blocks of `cells`, which mask_mod opens in partial blocks."""
+        self.mask_mod = mask_mod or (lambda b, h, q, k: cells[q, k])
+        listed = Mask(np.asarray(cells), "dense")
+        vars(self).update({name: np.asarray(one) for name, one in flex._lists(listed, "flex", size).items()})
+        self.BLOCK_SIZE, self.seq_lengths, self.shape = (size, size), listed.shape[2:], listed.shape
 
 
 def create_mask(mask_mod, *extents, device):

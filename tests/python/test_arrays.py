@@ -3,9 +3,11 @@
 import array
 import resource
 import tracemalloc
+import types
 
 import numpy as np
 import pytest
+from makers import BlockMask
 
 import maskctl
 from maskctl import Error, Mask
@@ -170,6 +172,24 @@ class SegmentIds:  # as in jax
     q = kv = np.array([[1, 1, 2, 2]])
 
 
+class CausalBias(np.ndarray):  # as in torch: a tensor whose memory holds no mask
+    def __new__(cls, variant, queries, keys):
+        made = np.full((queries, keys), 7.0).view(cls)
+        made.variant, made.seq_len_q, made.seq_len_kv = types.SimpleNamespace(name=variant), queries, keys
+        return made
+
+
+_SplashMask = type("Mask", (), {"__module__": "jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask"})
+
+
+class LazyMask(_SplashMask):  # as in jax
+    def __init__(self, cells):
+        self.cells, self.shape = cells, cells.shape
+
+    def __getitem__(self, at):
+        return self.cells[at]
+
+
 class LowerTriangularMask:  # as in xformers
     __module__ = "xformers.ops.fmha.attn_bias"
 
@@ -182,6 +202,42 @@ def test_masks_of_other_libraries_are_known_by_their_looks():
     assert Mask(LowerTriangularMask(), shape=(6, 6)) == Mask.parse("causal", 6)
     with pytest.raises(Error, match="LowerTriangularMask has no extents of its own; give shape="):
         Mask(LowerTriangularMask())
+
+
+@pytest.mark.parametrize("queries, keys", [(4, 4), (3, 5), (5, 3), (1, 6), (6, 1)])
+def test_a_causal_bias_is_known_by_its_lengths(queries, keys):
+    for variant, shift in ("UPPER_LEFT", 0), ("LOWER_RIGHT", keys - queries):
+        bias = CausalBias(variant, queries, keys)
+        np.testing.assert_array_equal(dense(Mask(bias)).reshape(queries, keys), np.tri(queries, keys, shift, dtype=bool))
+        assert Mask(np.tri(queries, keys, shift, dtype=bool), "dense") == bias
+    assert Mask.parse("causal:align=bottom-right", (queries, keys)).diff(bias)
+
+
+def test_the_lazy_masks_of_splash_attention_are_read(random_mask):
+    cells = random_mask(2, 5, 7)
+    np.testing.assert_array_equal(dense(Mask(LazyMask(cells[0]))).reshape(5, 7), cells[0])
+    np.testing.assert_array_equal(dense(Mask(LazyMask(cells))).reshape(2, 5, 7), cells)
+    odd = LazyMask(cells)
+    odd.cells = None
+    with pytest.raises(Error, match="mask: a LazyMask raised TypeError: 'NoneType'"):
+        Mask(odd)
+
+
+def test_a_block_mask_whose_lists_are_not_its_mask_mod_has_a_note():
+    cells = np.tri(7, dtype=bool)
+    assert Mask(BlockMask(cells)).notes == []
+    dropped = BlockMask(cells)
+    dropped.kv_num_blocks[0, 0, 2] = dropped.full_kv_num_blocks[0, 0, 2] = 1
+    dropped.q_num_blocks = dropped.full_q_num_blocks = None
+    dropped.q_indices = dropped.full_q_indices = None
+    mask = Mask(dropped)
+    assert mask == Mask(cells)
+    note, = mask.notes
+    assert note.startswith("mask: 4 cells are not as the lists of blocks say, the first in block (2, 1), which is not listed")
+    opened = Mask(BlockMask(np.ones((7, 7), bool), lambda b, h, q, k: q >= k))
+    assert "15 cells" in opened.notes[0] and "block (0, 0), which is full" in opened.notes[0]
+    dropped.kv_num_blocks[0, 0, 2] = 9
+    assert "its lists are none" in Mask(dropped).notes[0]
 
 
 def test_arrays_come_back_in_every_kind(random_mask):

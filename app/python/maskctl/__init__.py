@@ -16,6 +16,7 @@ _HOMES = {
     "Mask": "_mask",
     "Record": "_answer",
     "VerifyAnswer": "_answer",
+    "audit_flex": "_audit_flex",
     "capture": "_capture",
     "mutants": "_mutants",
     "run": "_answer",
@@ -23,8 +24,8 @@ _HOMES = {
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "CheckAnswer", "Error", "Mask", "Record", "VerifyAnswer", "capture", "mutants", "run", "version",
-           "watch"]
+__all__ = ["Answer", "CheckAnswer", "Error", "Mask", "Record", "VerifyAnswer", "audit_flex", "capture", "mutants", "run",
+           "version", "watch"]
 
 
 def __getattr__(name):

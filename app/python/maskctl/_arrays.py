@@ -138,7 +138,8 @@ def _device_of(array):
     return str(device or "a device")
 
 
-def _is_block_mask(value):
+def is_block_mask(value):
+    """True for what looks like torch's BlockMask."""
     return type(value).__name__ == "BlockMask" and hasattr(value, "mask_mod")
 
 
@@ -150,9 +151,18 @@ def _is_xformers_bias(value):
     return hasattr(value, "materialize") and type(value).__module__.startswith("xformers")
 
 
+def _is_causal_bias(value):
+    return type(value).__name__ == "CausalBias" and hasattr(value, "seq_len_kv")
+
+
+def _is_splash_mask(value):
+    return any(base.__name__ == "Mask" and base.__module__.endswith("splash_attention_mask")
+               for base in type(value).__mro__)
+
+
 def is_mask_of_library(value):
-    """True for mask objects of other libraries, which are no arrays."""
-    return _is_block_mask(value) or _is_segment_ids(value) or _is_xformers_bias(value)
+    """True for mask objects of other libraries, which are no arrays, or whose elements are no mask."""
+    return any(known(value) for known, _ in _OF_LIBRARIES)
 
 
 def is_array(value):
@@ -164,17 +174,12 @@ def is_array(value):
 def parts_of(name, value, shape):
     """(kind or None, [(key, array)], notes) of an array, of a dict of arrays as to() gives it, or of
     a mask object of another library."""
-    if _is_block_mask(value):
-        return _block_mask(name, value)
-    if _is_segment_ids(value):
-        q, notes = host(name, value.q)
-        kv, more = host(name, value.kv)
-        return "segments", [("q", q), ("kv", kv)], notes + more
+    for known, parts in _OF_LIBRARIES:
+        if known(value):
+            return parts(name, value, shape)
     if isinstance(value, dict):
         shown = {text_of(f"{name}, a key", key): host(f"{name}[{key!r}]", one) for key, one in value.items()}
         return None, [(key, array) for key, (array, _) in shown.items()], sum((more for _, more in shown.values()), [])
-    if _is_xformers_bias(value):
-        return _xformers_bias(name, value, shape)
     array, notes = host(name, value)
     return None, [("", array)], notes
 
@@ -182,16 +187,42 @@ def parts_of(name, value, shape):
 def cells_of(name, block_mask, mask_mod, *extents):
     """[B, H, Q, K]: what a mask_mod says of every pair, on the device of a BlockMask."""
     home = sys.modules[type(block_mask).__module__]  # torch's module, which has create_mask
-    device = str(block_mask.kv_num_blocks.device)
+    device = str(getattr(block_mask.kv_num_blocks, "device", "cpu"))
     try:
         return home.create_mask(mask_mod, *(int(n) for n in extents), device=device)
     except Exception as raised:
         raise Error(_native.printable(f"{name}: its mask_mod raised {type(raised).__name__}: {raised}")) from raised
 
 
-def _block_mask(name, value):
+def _block_mask(name, value, _):
     array, notes = host(name, cells_of(name, value, value.mask_mod, *value.shape))
     return "dense", [("", array)], notes
+
+
+def _segment_ids(name, value, _):
+    q, notes = host(name, value.q)
+    kv, more = host(name, value.kv)
+    return "segments", [("q", q), ("kv", kv)], notes + more
+
+
+def _causal_bias(name, value, _):
+    """torch's CausalBias is a tensor whose memory holds no mask: it is known by its lengths."""
+    queries, keys = int(value.seq_len_q), int(value.seq_len_kv)
+    own = 0 if value.variant.name == "UPPER_LEFT" else keys - queries  # the key of query 0
+    ends = [min(query + own + 1, keys) for query in range(max(0, -own), queries)]
+    empty = queries - len(ends)
+    return "runs", [("begin", packed("i", [0] * len(ends))), ("end", packed("i", ends)),
+                    ("indptr", packed("q", [0] * empty + list(range(len(ends) + 1)))),
+                    ("shape", packed("q", [1, 1, queries, keys]))], []
+
+
+def _splash_mask(name, value, _):
+    """A mask of splash attention is lazy: its cells are computed where it is indexed."""
+    try:
+        cells = value[(slice(None),) * len(value.shape)]
+    except Exception as raised:
+        raise Error(_native.printable(f"{name}: a {type(value).__name__} raised {type(raised).__name__}: {raised}")) from raised
+    return "dense", [("", cells if len(value.shape) == 2 else cells[None])], []
 
 
 def _xformers_bias(name, value, shape):
@@ -202,3 +233,7 @@ def _xformers_bias(name, value, shape):
         shape = [int(info.seqstart_py[-1]) for info in seqlens]
     array, notes = host(name, value.materialize(tuple(shape[-2:])))
     return "bias", [("", array)], notes
+
+
+_OF_LIBRARIES = [(is_block_mask, _block_mask), (_is_segment_ids, _segment_ids), (_is_xformers_bias, _xformers_bias),
+                 (_is_causal_bias, _causal_bias), (_is_splash_mask, _splash_mask)]

@@ -48,8 +48,8 @@ def _runs(name, block_mask, blocks, queries, keys):
         batch, head, top, left = some.T
         top, left = top * tall, left * wide
         cells = _called(name, block_mask, batch, head, top, left, (queries, keys))
-        cells &= (left[:, None] + torch.arange(wide) < keys)[:, None]
-        cells &= (top[:, None] + torch.arange(tall) < queries)[:, :, None]
+        cells = cells & (left[:, None] + torch.arange(wide) < keys)[:, None]
+        cells = cells & (top[:, None] + torch.arange(tall) < queries)[:, :, None]
         edge = cells.new_zeros(*cells.shape[:2], 1)
         change = torch.cat([edge, cells, edge], -1).int().diff()
         block, row, begin = (change > 0).nonzero().T

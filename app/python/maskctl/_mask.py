@@ -105,9 +105,10 @@ class Mask:
         """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
         same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
         padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
-        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases, lists of lists, a
-        dict of the arrays of one mask, as to() gives it, and the name of a file. Arrays on the host
-        are read where they lie; those of a GPU are copied by their own library, which `notes` says.
+        bits. Also FlexAttention's BlockMask, torch's CausalBias, JAX's SegmentIds, the masks of
+        splash attention, xformers' biases, lists of lists, a dict of the arrays of one mask, as to()
+        gives it, and the name of a file. Arrays on the host are read where they lie; those of a GPU
+        are copied by their own library, which `notes` says.
 
         keep_value 0: 0 may attend. closed_below: numbers of a bias at or below it close. shape: the
         extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
@@ -126,6 +127,10 @@ class Mask:
             shape = None  # the bias is already materialised in that shape
         self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
+        if _arrays.is_block_mask(array):
+            from maskctl.flex import note_on_lists
+
+            self.notes += [f"{name}: {note}" for note in note_on_lists(array, self)]
 
     def _read(self, name, parts, options):
         self._set(name, _native.read_arrays(name, parts, options), name, (), {})

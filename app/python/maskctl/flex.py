@@ -13,6 +13,7 @@ from maskctl._native import Error
 
 __all__ = ["block_mask", "bsr", "fa4", "mask"]
 
+_PARTIAL = {"kv_num_blocks": "kv_num_blocks", "kv_indices": "kv_indices"}
 _FULL = {"full_kv_num_blocks": "kv_num_blocks", "full_kv_indices": "kv_indices"}
 _LISTS = ("kv_num_blocks", "kv_indices", *_FULL,
           "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices")
@@ -33,6 +34,43 @@ def mask(block_mask, *, evaluate=False, name="block_mask"):
     made = cells if block_mask.full_kv_indices is None else cells | _listed(name, block_mask, _FULL)
     made.name = name
     return made
+
+
+def applied(name, block_mask, cells):
+    """What a kernel applies where mask_mod opens `cells`: those in partial blocks, and all of full ones."""
+    _listed(name, block_mask, {key: key for key in _LISTS})  # an Error where lists disagree
+    made = cells & _listed(name, block_mask, _PARTIAL)
+    if block_mask.full_kv_indices is not None:
+        made = made | _listed(name, block_mask, _FULL)
+    made.name = name
+    return made
+
+
+def block_of(block_mask, cell):
+    """The row and column of a cell's block, and how it is listed: "full", "partial" or "not listed"."""
+    row, column = (cell[axis] // int(size) for axis, size in zip(("query", "key"), block_mask.BLOCK_SIZE))
+    for listed, (counts, indices) in (("full", _FULL), ("partial", _PARTIAL)):
+        if getattr(block_mask, indices) is None:
+            continue
+        counts, indices = (host(key, getattr(block_mask, key))[0] for key in (counts, indices))
+        batch, head = (min(cell[axis], extent - 1) for axis, extent in zip(("batch", "head"), counts.shape))
+        if column in indices[batch, head, row, :int(counts[batch, head, row])].tolist():
+            return row, column, listed
+    return row, column, "not listed"
+
+
+def note_on_lists(block_mask, cells):
+    """What a note says where the lists of a BlockMask are not those of its mask_mod, whose `cells` are given."""
+    try:
+        made = applied("block_mask", block_mask, cells)
+    except Error as error:
+        return [f"its lists are none: {error}"]
+    if made == cells:
+        return []
+    difference = cells.diff(made)
+    row, column, listed = block_of(block_mask, difference.first)
+    return [f"{difference.only_a + difference.only_b} cells are not as the lists of blocks say, the first in block "
+            f"({row}, {column}), which is {listed}; flex.mask(block_mask, evaluate=True) is what a compiled kernel applies"]
 
 
 def _listed(name, block_mask, names):
