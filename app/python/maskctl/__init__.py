@@ -17,7 +17,7 @@ _HOMES = {
     "Record": "_answer",
     "VerifyAnswer": "_answer",
     "audit_flex": "_audit_flex",
-    "capture": "_capture",
+    "capture": "_watch",
     "mutants": "_mutants",
     "run": "_answer",
     "version": "_native",

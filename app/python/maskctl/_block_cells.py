@@ -48,6 +48,7 @@ def _runs(name, block_mask, blocks, queries, keys):
         batch, head, top, left = some.T
         top, left = top * tall, left * wide
         cells = _called(name, block_mask, batch, head, top, left, (queries, keys))
+        # Not in place: a mask_mod that ignores an index gives one element for many cells.
         cells = cells & (left[:, None] + torch.arange(wide) < keys)[:, None]
         cells = cells & (top[:, None] + torch.arange(tall) < queries)[:, :, None]
         edge = cells.new_zeros(*cells.shape[:2], 1)

@@ -20,7 +20,7 @@ class Seen:
         """The mask that is kept for these cells."""
         mask = cells if isinstance(cells, Mask) else Mask(cells, "dense", name=layer)
         alike = self._alike.setdefault((mask.shape, mask.count()), [])
-        known = next((entry for entry in alike if entry[0] is mask or entry[0] == mask), None)
+        known = next((entry for entry in alike if entry[0]._result is mask._result or entry[0] == mask), None)
         if known is None:
             known = (mask, [])
             alike.append(known)

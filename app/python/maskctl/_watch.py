@@ -1,116 +1,111 @@
-"""The masks that a model of torch applies while it runs, whatever its layers were given."""
+"""The masks that the layers of a running model of torch apply, and what they are given."""
 
-import threading
+import copy
+import os
+import sys
+import weakref
 
 import torch
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
-from maskctl._library_calls import mask_of_call
-from maskctl._mask import Mask
+from maskctl import _eyes
 from maskctl._native import Error
-from maskctl._seen import Seen
+from maskctl._rows import Call, Run
 
-# A score counts as masked if it is this much below the largest score of its row. No model computes
-# such a score by itself, and its softmax weight is 0 in every float type. Masks add -1e4 or less.
-_FAR_BELOW = 1000
+_entered = weakref.WeakKeyDictionary()  # how often a model was given to watch or capture, by these
 
 
-def _open_scores(scores):
-    """The cells of scores [B, H, Q, K] that are not masked before a softmax over the keys."""
-    lowest = torch.finfo(scores.dtype).min / 2  # only fully masked rows have no score above this
-    return (scores > lowest) & (scores > scores.amax(-1, keepdim=True).float() - _FAR_BELOW)
-
-
-def _of_softmax(scores, dim=None, *_, **__):
-    over_keys = dim in (-1, scores.ndim - 1)
-    return _open_scores(scores) if over_keys and scores.ndim == 4 and scores.is_floating_point() else None
-
-
-def _of_sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **_):
-    shape = (query.shape[-2], key.shape[-2])
-    if attn_mask is not None:
-        cells = attn_mask if attn_mask.dtype == torch.bool else _open_scores(attn_mask)
-        return cells.expand(*cells.shape[:-2], *shape)
-    return mask_of_call("sdpa", "scaled_dot_product_attention", shape, {"is_causal": is_causal})
-
-
-_READERS = {functional.softmax: _of_softmax, torch.softmax: _of_softmax, torch.Tensor.softmax: _of_softmax,
-            functional.scaled_dot_product_attention: _of_sdpa}
-
-
-class watch(TorchFunctionMode):
-    """The masks that the layers of a model of torch apply, read where they act: in the scores before
-    each softmax over [B, H, Q, K], in each scaled_dot_product_attention, and in BlockMasks that a
-    module is given.
+class watch:
+    """The masks that the layers of a model of torch apply, in a table of rows:
 
         with maskctl.watch(model) as masks:
             model(**batch)
+        print(masks)                        # layers, module, lengths, what was given, mask in words
         for mask in masks:                  # each once, named after its layers
             print(mask.name, mask.check())
 
-    A mask that cannot be read, as of fake tensors, is printed with the reason, and the model runs on.
-    The model is neither changed nor imported; kernels that take no mask, as those of flash_attn, are
-    not seen, nor is what torch.compile has compiled, nor what other threads run.
+    Seen are scaled_dot_product_attention, flex_attention, flash_attn, nn.MultiheadAttention and torch's
+    fused layers, the attention functions of transformers, and each softmax of a product of queries and
+    keys. A call that is seen at several levels is one row: the innermost that says its mask, so that a
+    cell that a layer opens by itself shows; maskctl.capture keeps the outermost. What is not read is a
+    row with the reason, and masks.check() is then never true.
+
+    The model runs as it is: no output changes, no exception of ours reaches it. What torch.compile has
+    compiled runs as it is written meanwhile. every: only each n-th time; rank: only in this process of
+    torch.distributed; fail: an Error at the end where masks.check() is not true.
     """
 
-    def __init__(self, model):
-        super().__init__()
-        self._model = model
-        self._seen = Seen()
-        self._path = []
-        self._hooks = []
-        self._thread = None
+    innermost = True
+
+    def __init__(self, model, *, every=1, rank=None, fail=False):
+        kind = type(self).__name__
+        if not isinstance(model, torch.nn.Module):
+            raise Error(f"{kind}: a {type(model).__name__} is no torch.nn.Module")
+        if not isinstance(every, int) or every < 1:
+            raise Error(f"{kind}: every={every!r}: expected a whole number from 1 on")
+        self._model, self._fail, self._kind = model, fail, kind
+        times = _entered.setdefault(model, {})
+        self._rests = times.get(kind, 0) % every != 0 or (rank is not None and rank != _rank())
+        times[kind] = times.get(kind, 0) + 1
 
     def __enter__(self):
-        if not isinstance(self._model, torch.nn.Module):
-            raise Error(f"watch: a {type(self._model).__name__} is no torch.nn.Module")
-        self._thread = threading.get_ident()
-        for path, module in self._model.named_modules():
-            name = path or type(module).__name__  # the path of the model itself is empty
-            if isinstance(module, torch.jit.ScriptModule):
-                continue  # takes no hooks that see keywords
-            self._hooks.append(module.register_forward_pre_hook(self._entered(name), with_kwargs=True))
-            self._hooks.append(module.register_forward_hook(self._left, always_call=True))
-        super().__enter__()
-        return self._seen
+        self.run = Run()
+        if not self._rests:
+            self._names = {}
+            for path, module in self._model.named_modules():
+                self._names[id(module)] = path.replace("_orig_mod.", "").removesuffix("_orig_mod").removesuffix(".")
+            _eyes.begin(self, self._model)
+            if any(map(_is_compiled, self._model.modules())):
+                self.run.notes.append("modules that torch.compile has compiled ran as they are written")
+        return self.run
 
-    def __exit__(self, kind, *rest):
-        super().__exit__(kind, *rest)
-        for hook in self._hooks:
-            hook.remove()
-        if kind is None and not len(self._seen) and not self._seen.unread:
-            raise Error("watch: no softmax over [B, H, Q, K] and no scaled_dot_product_attention ran inside; "
-                        "call the model inside, not compiled, with attn_implementation=\"sdpa\" or \"eager\"")
+    def __exit__(self, kind, *_):
+        if self._rests:
+            return
+        _eyes.end(self)
+        if kind is not None:
+            return
+        if not self.run.calls:
+            raise Error(f"{self._kind}: no softmax of a product of queries and keys, and no attention function that is "
+                        "known ran inside; call the model inside, not compiled to a graph of its own")
+        if self._fail:
+            checks = self.run.check()
+            if not checks:
+                raise Error(str(checks))
 
-    def _entered(self, name):
-        def entered(module, arguments, keywords):
-            if threading.get_ident() != self._thread:
-                return
-            self._path.append(name)
-            for value in (*arguments, *keywords.values()):
-                if type(value).__name__ == "BlockMask" and hasattr(value, "mask_mod"):
-                    self._note(name, lambda value=value: Mask(value))
+    def note(self, noted):
+        """Adds a row."""
+        module = next((one for one in reversed(noted.modules) if id(one) in self._names), None)
+        shown = module if module is not None else noted.modules[-1] if noted.modules else None
+        layer = self._names[id(module)] or type(module).__name__ if module is not None else noted.function
+        mask = None if noted.mask is None else self.run._add(layer, copy.copy(noted.mask))
+        self.run._note(Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths,
+                            noted.dtype, noted.given, mask, noted.known, noted.unknown, noted.unread))
 
-        return entered
+    def note_other(self, words):
+        self.run.other[words] = self.run.other.get(words, 0) + 1
 
-    def _left(self, *_):
-        if threading.get_ident() == self._thread:
-            self._path.pop()
 
-    def _note(self, layer, read):
-        """Adds what `read` gives, or why it gives nothing: the model would run without us."""
-        try:
-            with torch.no_grad():
-                cells = read()
-            if cells is not None:
-                self._seen._add(layer, cells)
-        except (Error, RuntimeError) as error:
-            self._seen.unread[layer] = str(error).partition("\n")[0].removeprefix(f"{layer}: ")
+class capture(watch):
+    """What the attention functions of a model of torch are given, as maskctl.watch, of which it differs in
+    one rule: of a call that is seen at several levels the outermost that says its mask is the row. So
+    masks are those that are handed on, read before the call, and cost little:
 
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
-        keywords = keywords or {}
-        reader = _READERS.get(function)
-        if reader is not None:
-            self._note(self._path[-1] if self._path else "no layer", lambda: reader(*arguments, **keywords))
-        return function(*arguments, **keywords)
+        with maskctl.capture(model) as run:
+            model(**batch)
+        print(run.table())                  # layers, module, lengths, flags, mask in words
+        run.check(); run.save("run.npz")
+    """
+
+    innermost = False
+
+
+def _is_compiled(module):
+    return (getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
+            or hasattr(module.forward, "_torchdynamo_orig_callable"))
+
+
+def _rank():
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank()
+    return int(os.environ.get("RANK", 0))

@@ -1,0 +1,79 @@
+"""Names that are bound to functions: exchanged while something watches, and put back by identity."""
+
+import inspect
+import sys
+from types import FunctionType
+
+
+class Bindings:
+    """Exchanges functions under every name of modules, of a model's classes and modules, and of dicts."""
+
+    def __init__(self):
+        self._watched = {}  # id of a function -> (the function, what takes its place)
+        self._undo = []  # calls that put a name back, in order
+
+    def exchange(self, function, watched):
+        """Puts `watched` in the place of a function, from the next look() on; once for each function."""
+        self._watched.setdefault(id(function), (function, watched))
+
+    def knows(self, function):
+        return id(function) in self._watched
+
+    def look(self, model, dicts=()):
+        """Looks through what is loaded, the model, and further dicts, for names of these functions."""
+        modules = [vars(module) for name, module in list(sys.modules.items())
+                   if _may_bind(name) and hasattr(module, "__dict__")]
+        own = [vars(module) for module in model.modules()]
+        for names in [*modules, *own, *dicts]:
+            if self._watched.keys().isdisjoint(map(id, names.values())):  # usually; faster than the loop
+                continue
+            for key in [key for key, at in zip(names, map(id, names.values())) if at in self._watched]:
+                function, watched = self._watched[id(names[key])]
+                self._undo.append((names.__setitem__, key, function))
+                names[key] = watched
+        for owner in {owner for module in model.modules() for owner in type(module).__mro__}:
+            if owner.__module__.partition(".")[0] not in ("torch", "builtins"):
+                self._look_at_class(owner)
+
+    def _look_at_class(self, owner):
+        for key, bound in list(vars(owner).items()):
+            function = bound.__func__ if isinstance(bound, staticmethod) else bound
+            if id(function) in self._watched:
+                watched = self._watched[id(function)][1]
+                is_method = inspect.isfunction(bound)
+                self.attribute(owner, key, watched if is_method else staticmethod(watched))
+
+    def attribute(self, owner, name, value):
+        """Sets an attribute of a class, which may inherit it."""
+        if name in vars(owner):
+            self._undo.append((lambda key, old: setattr(owner, key, old), name, vars(owner)[name]))
+        else:
+            self._undo.append((lambda key, _: delattr(owner, key), name, None))
+        setattr(owner, name, value)
+
+    def restore(self):
+        while self._undo:
+            put, key, value = self._undo.pop()
+            put(key, value)
+        self._watched.clear()
+
+
+def _may_bind(module):
+    """Whether it may have one of them under a name: a look at all 100,000 names takes long."""
+    package = module.partition(".")[0]
+    if package == "torch":
+        return module in ("torch", "torch._C._nn", "torch.functional") or module.startswith("torch.nn.")
+    return package not in sys.stdlib_module_names and package not in ("numpy", "sympy", "maskctl")
+
+
+def compiled_from(function):
+    """What torch.compile made of a function, wherever a loaded module names it."""
+    if "torch._dynamo" not in sys.modules:
+        return []
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if _may_bind(name) and not name.startswith("torch") and hasattr(module, "__dict__"):
+            for value in list(vars(module).values()):
+                if type(value) is FunctionType and value.__dict__.get("_torchdynamo_orig_callable") is function:
+                    found[id(value)] = value
+    return list(found.values())

@@ -1,0 +1,73 @@
+"""Which numbers of scores or of a bias close a cell."""
+
+import dataclasses
+
+import torch
+
+# The weight of a key 20 below the largest score is 2e-9: no mask adds less.
+_SMALL = -20
+# A mask leaves a step between what it closed and the rest: an empty range of numbers. Of less than 20
+# it is no step, and every cell is open, as with ALiBi, whose numbers fall evenly; of 40, and as wide as
+# the numbers above it reach, it is one; between, it cannot be told.
+_NO_STEP, _STEP = 20, 40
+_FAR = 5000  # scores that are lower than this are no products, and need nothing above them
+_BINS = 1 << 17  # of width 1; lower numbers share the last one
+_AT_ONCE = 1 << 24
+
+
+@dataclasses.dataclass
+class Closing:
+    """The cells of numbers [.., Q, K] that are open, how many cannot be told, and what closed the others."""
+
+    open: torch.Tensor
+    unknown: int
+    words: str
+
+
+def closing(numbers):
+    """What numbers that reach a softmax, or are added to what does, close."""
+    lowest = torch.finfo(numbers.dtype).min / 2
+    open_ = ~(numbers <= lowest)
+    words = "closed at the lowest number" if numbers.numel() and not bool(open_.all()) else "none closed"
+    smallest, unknown = _smallest(numbers, open_)
+    if smallest >= _SMALL:
+        return Closing(open_, unknown, words)
+    below, width = _step(numbers, open_)
+    if below is None:
+        return Closing(open_, unknown, f"{words}, no step down to {smallest:.4g}")
+    closed = open_ & (numbers <= below)
+    near = int(closed.sum())
+    if width is not None:
+        return Closing(open_, unknown + near, f"{near} cells at {below} and below cannot be told")
+    return Closing(open_ & ~closed, unknown, f"closed at {below} and below")
+
+
+def _smallest(numbers, open_):
+    """The smallest number of the open cells, 0 without one, and how many are NaN."""
+    if not numbers.numel():
+        return 0, 0
+    smallest = float(numbers.masked_fill(~open_, 0).amin())
+    if smallest == smallest:
+        return smallest, 0
+    rest = numbers.masked_fill(~open_ | numbers.isnan(), 0)
+    return float(rest.amin()), int(numbers.isnan().sum())
+
+
+def _step(numbers, open_):
+    """(the number at and below which cells are closed, None), or (it, the width) where that is not sure,
+    or (None, None) without a step."""
+    counts = torch.zeros(_BINS, dtype=torch.long, device=numbers.device)
+    for values, of in zip(numbers.reshape(-1).split(_AT_ONCE), open_.reshape(-1).split(_AT_ONCE)):
+        values = values[of & ~values.isnan()].float()
+        counts += torch.bincount((-values).clamp(0, _BINS - 1).long(), minlength=_BINS)
+    filled = counts.nonzero()[:, 0]
+    if int(filled[0]) >= _FAR:
+        filled = torch.cat([filled.new_zeros(1), filled])
+    widths = filled.diff()
+    if not len(widths):
+        return None, None
+    at = int(widths.argmax())
+    width, upper, lower = int(widths[at]), int(filled[at]), int(filled[at + 1])
+    if width < _NO_STEP:
+        return None, None
+    return -lower, (None if width >= max(_STEP, upper) else width)

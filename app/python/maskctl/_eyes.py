@@ -1,0 +1,393 @@
+"""One pair of eyes for all that watch a running model, in every thread: which module runs, which
+functions of attention it calls, and what softmax it takes of products of queries and keys.
+
+Calls are a tree: a function that is seen may call others that are. A call is read before it runs, and
+when the outermost one has ended each observer keeps, of a call that was seen at several levels, one.
+Functions are exchanged when the first observer begins, and all are as before when the last has ended.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import re
+import sys
+import threading
+from collections import deque
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from maskctl import _attention_calls as calls
+from maskctl import _functions, _scores
+from maskctl._bindings import Bindings
+from maskctl._mask import Mask
+
+_KEPT = 8  # recent masks cached with their tensors, so that equal ones are not read again
+_UNSEEN = "its forward ran, but no attention function that is known, and no softmax of a product of queries and keys"
+
+
+class Frame:
+    """A module that runs."""
+
+    __slots__ = ("module", "arguments", "products", "before", "other")
+
+    def __init__(self, module, arguments, before):
+        self.module = module
+        self.arguments = arguments
+        self.products = []  # of queries and keys, which no softmax has taken yet
+        self.before = before  # calls of attention that the thread had seen
+        self.other = ""  # the last softmax inside that was no attention, in words
+
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.frames = [Frame(None, (), 0)]  # outermost first; the first is for code outside of modules
+        self.calls = []  # that run, outermost first
+        self.seen = 0
+        self.blind = False  # what runs now is ours, or inside of a call that says all
+
+
+@dataclasses.dataclass
+class Noted:
+    """A call of attention."""
+
+    function: str
+    modules: list  # those that run, outermost first
+    settled: bool = True  # it says its mask by itself, whatever it calls
+    lengths: tuple = ()
+    dtype: str = "-"
+    given: dict = dataclasses.field(default_factory=dict)
+    mask: Mask | None = None
+    known: str = ""
+    unknown: int = 0
+    unread: str = ""
+    inner: list = dataclasses.field(default_factory=list)
+
+    @property
+    def whole(self):
+        return self.mask is not None and not self.unknown
+
+    def rows(self, innermost):
+        """The calls that are rows: this one, or those that it made, where these are all read and asked
+        for, or where this one does not say its mask."""
+        inner = [row for one in self.inner for row in one.rows(innermost)]
+        read = bool(inner) and all(row.whole for row in inner)
+        if inner and ((read and (innermost or not self.settled)) or not self.whole):
+            return inner
+        return [self]
+
+
+class _Masks:
+    """Masks of calls: what was read is not read again while its tensors are unchanged."""
+
+    def __init__(self):
+        self._of_steps = {}
+        self._read = deque(maxlen=_KEPT)  # (key, traits of tensors, tensors, what was read)
+
+    def of(self, asked):
+        if asked.key is None:
+            return asked.make()
+        if not asked.tensors:
+            if asked.key not in self._of_steps:
+                self._of_steps[asked.key] = asked.make()
+            return self._of_steps[asked.key]
+        traits = [_traits(tensor) for tensor in asked.tensors]
+        if None not in traits:
+            for key, known, tensors, read in self._read:
+                if key == asked.key and known == traits and known == [_traits(tensor) for tensor in tensors]:
+                    return read
+        read = asked.make()
+        if None not in traits:
+            self._read.append((asked.key, traits, asked.tensors, read))
+        return read
+
+
+def _traits(tensor):
+    """What changes when the elements do; None where torch does not count changes."""
+    if tensor.is_inference() or hasattr(tensor, "fake_mode") or not tensor.untyped_storage().nbytes():
+        return None
+    return tensor.data_ptr(), tensor._version, tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+
+
+_thread = _Thread()
+_lock = threading.RLock()
+_observers = []
+_bindings = Bindings()
+_masks = _Masks()
+_stance = []  # what ends the time in which compiled code runs as written
+
+
+def begin(observer, model):
+    with _lock:
+        try:
+            _exchange(model)
+        except BaseException:
+            if not _observers:
+                _end()
+            raise
+        _observers.append(observer)
+
+
+def end(observer):
+    with _lock:
+        _observers.remove(observer)
+        if not _observers:
+            _end()
+
+
+def _end():
+    global _masks
+    _bindings.restore()
+    while _stance:
+        _stance.pop().__exit__(None, None, None)
+    _masks = _Masks()
+
+
+def _exchange(model):
+    if not _observers:
+        _bindings.attribute(torch.nn.Module, "__call__", _within(torch.nn.Module.__call__))
+        for owner, name, watched in _functions.methods():
+            _bindings.attribute(owner, name, _WATCHED[watched](getattr(owner, name)))
+        if "torch._dynamo" in sys.modules:
+            _stance.append(torch.compiler.set_stance("force_eager"))
+    for function, watched in _functions.products_and_softmaxes():
+        _bindings.exchange(function, _WATCHED[watched](function))
+    for row in _functions.of_attention(model):
+        if not _bindings.knows(row.function):
+            _bindings.exchange(row.function, _attention(row))
+    _bindings.look(model, _functions.mappings())
+
+
+def _seeing():
+    return not torch.compiler.is_compiling() and not _thread.blind and bool(_observers)
+
+
+def _within(call):
+    """Module.__call__, which knows what runs."""
+
+    @functools.wraps(call)
+    def __call__(module, *arguments, **keywords):
+        if not _seeing():
+            return call(module, *arguments, **keywords)
+        frames = _thread.frames
+        frame = Frame(module, (*arguments, *keywords.values()), _thread.seen)
+        frames.append(frame)
+        try:
+            out = call(module, *arguments, **keywords)
+        finally:
+            frames.pop()
+        if frame.products and not any(True for _ in module.parameters(False)):
+            frames[-1].products += frame.products  # a product that is written as a module
+        if _thread.seen == frame.before:
+            reason = _reason_unseen(module, frame)
+            if reason:
+                _thread.seen += 1
+                _finish(Noted("forward", [*_modules(), module], unread=reason))
+        return out
+
+    return __call__
+
+
+def _modules():
+    return [frame.module for frame in _thread.frames[1:]]
+
+
+@functools.lru_cache(None)
+def _is_attention(kind):
+    return re.search("attention|attn", kind, re.IGNORECASE) is not None
+
+
+def _reason_unseen(module, frame):
+    """Why the attention of a module that ran was not seen; empty for modules without attention."""
+    if isinstance(module, torch.jit.ScriptModule):
+        graph = str(module.inlined_graph) if hasattr(module, "inlined_graph") else ""
+        return "its forward is TorchScript" if "softmax" in graph or "scaled_dot_product" in graph else ""
+    if _is_attention(type(module).__name__) and not isinstance(module, (torch.nn.Dropout, torch.nn.Softmax)):
+        return f"{_UNSEEN}: {frame.other} is not one" if frame.other else _UNSEEN
+    return ""
+
+
+@contextlib.contextmanager
+def _quietly():
+    """What runs inside is ours: neither seen, nor part of a graph, nor changed by the user's modes."""
+    _thread.blind = True
+    try:
+        with torch._C.DisableTorchFunction(), _disable_current_modes(), torch.no_grad(), _lock:
+            yield
+    finally:
+        _thread.blind = False
+
+
+def _read(noted, ask):
+    """Reads a call. Whatever goes wrong is the reason of its row: the model runs without us."""
+    try:
+        with _quietly():
+            asked = ask()
+            noted.lengths, noted.dtype, noted.given = tuple(asked.lengths), asked.dtype, dict(asked.given)
+            noted.settled &= asked.settled
+            read = _masks.of(asked)
+            noted.known, noted.mask, noted.unknown = asked.known, read.mask, read.unknown
+            noted.given.update(read.found)
+    except Exception as error:
+        noted.unread = next(iter(str(error).splitlines()), "") or type(error).__name__
+    if noted.unknown:
+        noted.unread = f"{noted.unknown} cells cannot be told"
+
+
+def _finish(noted):
+    if _thread.calls:
+        outer = _thread.calls[-1]
+        if noted.mask is not None and outer.lengths:
+            _unfold(noted, outer.lengths)
+        outer.inner.append(noted)
+        return
+    with _lock:
+        for observer in _observers:
+            for row in noted.rows(observer.innermost):
+                observer.note(row)
+
+
+def _unfold(noted, lengths):
+    """Gives rows that are query heads of one key head, as transformers packs them at decode, back to
+    their heads."""
+    batch, heads, queries, keys = lengths
+    size = noted.lengths
+    if queries != 1 or size[2] == 1 or size[1] * size[2] != heads or (size[0], size[3]) != (batch, keys):
+        return
+    try:
+        with _quietly():
+            cells = torch.from_dlpack(noted.mask).bool()
+            same = cells.shape[1] == 1 and bool((cells == cells[:, :, :1]).all())
+            cells = cells[:, :, :1] if same else cells.expand(-1, size[1], -1, -1).reshape(len(cells), heads, 1, keys)
+            noted.mask, noted.lengths = Mask(cells.contiguous(), "dense"), lengths
+    except Exception as error:  # as _read()
+        noted.mask, noted.known, noted.unread = None, "", f"its query heads are rows: {error}"
+
+
+def _attention(row):
+    """A function of attention that is seen."""
+    function = row.function
+
+    def call(arguments, keywords):
+        if not row.compiles or not _stance:
+            return function(*arguments, **keywords)
+        with torch.compiler.set_stance("default"):
+            return function(*arguments, **keywords)
+
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        if not _seeing():
+            return function(*arguments, **keywords)
+        noted = Noted(row.name, _modules(), row.settled)
+        _thread.seen += 1
+        _read(noted, lambda: row.reader(*arguments, **keywords))
+        _thread.calls.append(noted)
+        _thread.blind = row.leaf
+        try:
+            return call(arguments, keywords)
+        finally:
+            _thread.blind = False
+            _thread.calls.pop()
+            _finish(noted)
+
+    return watched
+
+
+def _softmax(function):
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        if _seeing():
+            scores = arguments[0] if arguments else keywords.get("input", keywords.get("self"))
+            dim = arguments[1] if len(arguments) > 1 else keywords.get("dim")
+            if isinstance(scores, torch.Tensor) and not scores.is_nested and scores.is_floating_point():
+                _note_softmax(scores, dim)
+        return function(*arguments, **keywords)
+
+    return watched
+
+
+def _note_softmax(scores, dim):
+    frame, product = _scores.take_product(_thread.frames, scores)
+    shape = "x".join(map(str, scores.shape))
+    if frame is None:
+        _note_other(f"a softmax over {shape}")
+        return
+    _thread.seen += 1
+    outer = _thread.calls[-1] if _thread.calls else None
+    wanted = any(observer.innermost for observer in _observers)
+    if outer is not None and outer.settled and outer.whole and not wanted:
+        return
+    modules = [one.module for one in _thread.frames[1:_thread.frames.index(frame) + 1]]
+    noted = Noted("softmax", modules)
+    _read(noted, lambda: calls.softmax(frame, product, scores, dim))
+    _finish(noted)
+
+
+def _note_other(words):
+    for frame in _thread.frames:
+        frame.other = words
+    with _lock:
+        for observer in _observers:
+            observer.note_other(words)
+
+
+def _product(function, place=0):
+    """A product whose operands are the arguments from `place` on."""
+
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        out = function(*arguments, **keywords)
+        if _seeing():
+            given = (*arguments, *keywords.values())[place:place + 2]
+            if len(given) == 2 and all(isinstance(one, torch.Tensor) for one in (*given, out)):
+                _scores.note_product(_thread.frames[-1], *given, out)
+        return out
+
+    return watched
+
+
+def _einsum(function):
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        out = function(*arguments, **keywords)
+        if _seeing() and len(arguments) == 3 and isinstance(arguments[0], str) and _scores.are_scores(arguments[0]):
+            _scores.note_product(_thread.frames[-1], *arguments[1:], out)
+        return out
+
+    return watched
+
+
+def _cat(function):
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        if _seeing():
+            parts = arguments[0] if arguments else keywords.get("tensors", ())
+            dim = arguments[1] if len(arguments) > 1 else keywords.get("dim", 0)
+            if isinstance(parts, (list, tuple)) and all(isinstance(part, torch.Tensor) for part in parts):
+                _scores.note_columns(_thread.frames[-1], list(parts), dim)
+        return function(*arguments, **keywords)
+
+    return watched
+
+
+def _operator(call):
+    """__call__ of the operators of torch.ops."""
+
+    @functools.wraps(call)
+    def watched(self, *arguments, **keywords):
+        name = str(getattr(self, "_qualified_op_name", ""))
+        if not _is_attention(name) or not _seeing():
+            return call(self, *arguments, **keywords)
+        noted = Noted(name, _modules())
+        _thread.seen += 1
+        _read(noted, lambda: calls.operator(self, name, arguments, keywords))
+        try:
+            return call(self, *arguments, **keywords)
+        finally:
+            _finish(noted)
+
+    return watched
+
+
+_WATCHED = {"softmax": _softmax, "product": _product, "sum_and_product": functools.partial(_product, place=1),
+            "einsum": _einsum, "cat": _cat, "operator": _operator}
