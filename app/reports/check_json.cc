@@ -161,6 +161,16 @@ Json sarif_rule(const LintRule& rule) {
           {"defaultConfiguration", {{"level", name(rule.severity)}}}};
 }
 
+/// A notification for each SOURCE that could not be read.
+Json sarif_unread(std::span<const CheckReport> reports) {
+  Json out = Json::array();
+  for (const CheckReport& report : reports) {
+    if (report.unread.empty()) continue;
+    out.push_back({{"level", "error"}, {"message", {{"text", report.unread}}}});
+  }
+  return out;
+}
+
 std::vector<SarifResult> results_of(const CheckReport& report) {
   std::vector<SarifResult> out;
   for (const Finding& finding : report.found.findings) {
@@ -225,6 +235,10 @@ std::string check_sarif(std::span<const CheckReport> reports) {
   }
   Json run{{"tool", {{"driver", std::move(driver)}}}};
   if (!pipelines.empty()) run["artifacts"] = pipelines.artifacts();
+  if (any([](const CheckReport& report) { return !report.unread.empty(); })) {
+    run["invocations"] = Json::array(
+        {{{"executionSuccessful", false}, {"toolExecutionNotifications", sarif_unread(reports)}}});
+  }
   run["results"] = std::move(results);
   return text_of({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                   {"version", "2.1.0"},

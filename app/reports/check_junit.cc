@@ -51,10 +51,20 @@ std::string xml_of(const Case& one) {
 
 struct Suite {
   std::string xml;
-  std::size_t tests = 0, failures = 0;
+  std::size_t tests = 0, failures = 0, errors = 0;
 };
 
+/// A SOURCE that could not be read.
+Suite unread_suite(const CheckReport& report) {
+  return {fmt::format("  <testsuite name=\"{0}\" tests=\"1\" failures=\"0\" errors=\"1\">\n"
+                      "    <testcase classname=\"maskctl.check\" name=\"read\">\n"
+                      "      <error message=\"{1}\"/>\n    </testcase>\n  </testsuite>\n",
+                      xml_escaped(report.source), xml_escaped(report.unread)),
+          1, 0, 1};
+}
+
 Suite suite_of(const CheckReport& report) {
+  if (!report.unread.empty()) return unread_suite(report);
   Suite out;
   std::string body;
   for (const Case& one : cases_of(report)) {
@@ -78,11 +88,12 @@ std::string check_junit(std::span<const CheckReport> reports) {
     all.xml += suite.xml;
     all.tests += suite.tests;
     all.failures += suite.failures;
+    all.errors += suite.errors;
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites tests=\"{}\" failures=\"{}\">\n{}</testsuites>\n",
-      all.tests, all.failures, all.xml);
+      "<testsuites tests=\"{}\" failures=\"{}\" errors=\"{}\">\n{}</testsuites>\n",
+      all.tests, all.failures, all.errors, all.xml);
 }
 
 }  // namespace maskctl::app

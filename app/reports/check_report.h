@@ -17,6 +17,7 @@ namespace maskctl::app {
 
 struct CheckReport {
   std::string source;
+  std::string unread;                         // why the SOURCE could not be read; then no more
   std::vector<std::string> steps;             // the steps of the pipeline
   std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
   bool linted = false;                        // false: only the expectations were evaluated

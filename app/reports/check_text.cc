@@ -87,6 +87,8 @@ bool CheckReport::ok() const {
 
 Unseen unseen(NotLookedAt part) {
   switch (part) {
+    case NotLookedAt::kMask:
+      return {"the mask", "SOURCE"};
     case NotLookedAt::kCells:
       return {"single cells", "-t slice:..."};
     case NotLookedAt::kAnyCells:

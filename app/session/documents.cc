@@ -17,12 +17,10 @@ DocumentSource read_segments(const std::string& source, Loader& loader) {
           std::move(loaded.kv_segment_ids), loader.pad_id(), source};
 }
 
-std::optional<DocumentSource> read_declared(const DocumentOptions& options, Loader& loader) {
-  if (!options.form) return std::nullopt;
-  if (*options.form == DocumentForm::kSegments) return read_segments(options.source, loader);
-  const auto two = two_sources(options.source);
-  DocumentSource out{
-      *options.form, loader.array(two ? two->q : options.source), {}, -1, options.source};
+DocumentSource read_declared(DocumentForm form, const std::string& source, Loader& loader) {
+  if (form == DocumentForm::kSegments) return read_segments(source, loader);
+  const auto two = two_sources(source);
+  DocumentSource out{form, loader.array(two ? two->q : source), {}, -1, source};
   if (two) out.kv = loader.array(two->kv);
   return out;
 }
@@ -30,10 +28,20 @@ std::optional<DocumentSource> read_declared(const DocumentOptions& options, Load
 }  // namespace
 
 std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader) {
-  std::optional<DocumentSource> out = read_declared(options, loader);
+  std::optional<DocumentSource> out;
+  if (options.form) out = read_declared(*options.form, options.source, loader);
   if (options.padding.empty()) return out;
   if (!out) out = DocumentSource{.text = options.padding};
   out->real = loader.array(options.padding);
+  out->real_text = options.padding;
+  return out;
+}
+
+std::vector<DocumentSource> read_also(const DocumentOptions& options, Loader& loader) {
+  std::vector<DocumentSource> out;
+  for (const auto& [form, source] : options.also) {
+    out.push_back(read_declared(form, source, loader));
+  }
   return out;
 }
 

@@ -15,6 +15,9 @@ namespace maskctl::app {
 /// alone, all tokens that are no padding are one document. Nothing if no such option was given.
 std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader);
 
+/// Reads the further arrays that describe the same tokens.
+std::vector<DocumentSource> read_also(const DocumentOptions& options, Loader& loader);
+
 /// The segment ids that were read together with a SOURCE. `mask` is the mask after its steps.
 /// Nothing if the SOURCE has no ids, or a step has changed the batch, query or key extent so that
 /// they no longer fit.

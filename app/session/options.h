@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "maskctl/inspect/check/leaks.h"
@@ -32,6 +33,8 @@ struct DocumentOptions {
   std::optional<DocumentForm> form = {};
   std::string source = {};
   std::string padding = {};
+  /// Further arrays that describe the same tokens, for commands that compare them.
+  std::vector<std::pair<DocumentForm, std::string>> also = {};
 
   bool given() const { return form || !padding.empty(); }
 };

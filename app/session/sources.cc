@@ -8,6 +8,8 @@
 
 #include "app/reports/remedies.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -42,13 +44,71 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   return container->keys();
 }
 
+void add_file(const std::string& source, bool in_folder, const SourceOptions& how, Session& session,
+              std::vector<Candidate>& out) {
+  std::vector<std::string> keys;
+  try {
+    keys = members_of(source, how, session);
+  } catch (const Error& error) {
+    // A file of a folder is reported when it is visited.
+    if (!in_folder || error.code() == Errc::kCancelled) throw;
+  }
+  for (const std::string& key : keys) out.push_back({source + ":" + key, true});
+  if (keys.empty()) out.push_back({source, in_folder});
+}
+
+constexpr std::size_t kMostFiles = 100'000;
+
+/// The files of arrays in a folder and in those below it.
+struct FilesBelow {
+  std::vector<std::string> files;  // and folders that cannot be listed, which are no files
+  Index others = 0;                // how many files are of another suffix
+
+  void add(const std::filesystem::path& folder) {
+    std::error_code failed;
+    std::vector<std::filesystem::directory_entry> entries;
+    for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+         at.increment(failed)) {
+      entries.push_back(*at);
+      if (entries.size() + files.size() > kMostFiles) {
+        throw Error(Errc::kLimit, fmt::format("{}: a folder of more than {} files; name those to "
+                                              "read",
+                                              printable(folder.string()), kMostFiles));
+      }
+    }
+    if (failed) files.push_back(folder.string());
+    std::ranges::sort(entries);
+    for (const auto& entry : entries) {
+      if (entry.is_directory(failed) && !entry.is_symlink(failed)) {
+        add(entry.path());
+      } else if (has_array_suffix(entry.path().string())) {
+        files.push_back(entry.path().string());
+      } else {
+        ++others;
+      }
+    }
+  }
+};
+
 std::vector<Candidate> candidates(const std::string& source, const SourceOptions& how,
                                   Session& session) {
   std::vector<Candidate> out;
-  for (const std::string& key : members_of(source, how, session)) {
-    out.push_back({source + ":" + key, true});
+  if (!is_folder(source, session)) {
+    add_file(source, false, how, session, out);
+    return out;
   }
-  if (out.empty()) out.push_back({source});
+  FilesBelow below;
+  below.add(source);
+  if (below.files.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a folder without .npy, .npz, .safetensors or .h5 files",
+                            printable(source)));
+  }
+  for (const std::string& file : below.files) add_file(file, true, how, session, out);
+  if (below.others > 0) {
+    session.note(fmt::format("{}: {} of other suffixes left out", printable(source),
+                             counted(below.others, "file")));
+  }
   return out;
 }
 
@@ -96,6 +156,12 @@ void visit_candidates(const std::vector<Candidate>& all, const Session& session,
 }
 
 }  // namespace
+
+bool is_folder(const std::string& source, const Session& session) {
+  std::error_code failed;
+  return !session.given(source) && names_one_source(source) &&
+         std::filesystem::is_directory(source, failed);
+}
 
 bool is_one_mask(const std::vector<std::string>& names) {
   const auto has = [&](std::string_view wanted) {

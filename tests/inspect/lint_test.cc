@@ -96,14 +96,15 @@ TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
 }
 
 TEST_CASE("positions and segments must cut at the same tokens", "[lint]") {
-  const Tensor segments = i32({7, 7, 7, 8, 8, -1});
-  CHECK(lint_positions_against_segments(i32({0, 1, 2, 0, 1, 0}), segments, -1).empty());
-  const Finding on = only(lint_positions_against_segments(i32({0, 1, 2, 3, 4, 0}), segments, -1));
-  CHECK(on.where.entry == 3);
-  const Finding cut = only(lint_positions_against_segments(i32({0, 1, 0, 0, 1, 0}), segments, -1));
-  CHECK(cut.where.entry == 2);
-  CHECK(ids(lint_positions_against_segments(i32({0, 1}), segments, -1)) ==
-        Ids{"positions-segments"});
+  const auto beside = [](const Tensor& positions) {
+    const DocumentSource segments{DocumentForm::kSegments, i32({7, 7, 7, 8, 8, -1})},
+        own{DocumentForm::kPositions, positions};
+    return lint_descriptions(std::vector{&segments, &own});
+  };
+  CHECK(beside(i32({0, 1, 2, 0, 1, 0})).empty());
+  CHECK(only(beside(i32({0, 1, 2, 3, 4, 0}))).where.entry == 3);
+  CHECK(only(beside(i32({0, 1, 0, 0, 1, 0}))).where.entry == 2);
+  CHECK(ids(beside(i32({0, 1}))) == Ids{"positions-segments"});
 }
 
 TEST_CASE("what reading saw becomes findings", "[lint]") {

@@ -114,10 +114,14 @@ class Asked {
     out.steps = step_texts(source_);
     out.linted = true;
     std::optional<DocumentSource> documents = read_documents(options_.documents, loader_);
-    auto [loaded, checked] = read_checked(name_, loader_);
-    out.bytes = bytes_in(name_, loaded, source_);
-    mask_ = std::move(checked);
+    std::vector<DocumentSource> also = read_also(options_.documents, loader_);
+    if (!options_.sources.empty()) {
+      auto [loaded, checked] = read_checked(name_, loader_);
+      out.bytes = bytes_in(name_, loaded, source_);
+      mask_ = std::move(checked);
+    }
     mask_.documents = std::move(documents);
+    mask_.also = std::move(also);
     if (mask_.start) {
       mask_.chain = loader_.chain();
       mask_.whole = loader_.whole_chain(name_, mask_.chain);
@@ -180,9 +184,28 @@ Answer document_of(std::span<const CheckReport> reports, const CheckOptions& opt
   return {junit ? check_junit(reports) : check_sarif(reports), exit_status(reports, options)};
 }
 
+/// Refuses options without a SOURCE, unless they name arrays to compare with each other.
+void check_options(const CheckOptions& options) {
+  const DocumentOptions& given = options.documents;
+  const std::size_t arrays =
+      given.also.size() + (given.form ? 1U : 0U) + (given.padding.empty() ? 0U : 1U);
+  const bool compares = arrays > 1 && options.expectations.empty() && options.bias.empty();
+  if (!options.sources.empty() || compares) return;
+  throw Error(Errc::kInvalidArgument,
+              "check: no SOURCE; name a file, - for standard input, or gen:STEP; or two of "
+              "--segments, --positions, --cu-seqlens and --padding, to compare them");
+}
+
+/// What is reported of arrays without a SOURCE: the name of the first.
+std::vector<std::string> sources_of(const CheckOptions& options) {
+  if (!options.sources.empty()) return options.sources;
+  return {options.documents.form ? options.documents.source : options.documents.padding};
+}
+
 Answer run(const CheckOptions& options, Session& session) {
+  check_options(options);
   if (!is_document(options)) {
-    return answer_each(options.sources, options.source, options.json, session,
+    return answer_each(sources_of(options), options.source, options.json, session,
                        [&](const std::string& source) {
                          return answer_of(check_source(source, options, session), options);
                        });
@@ -191,11 +214,14 @@ Answer run(const CheckOptions& options, Session& session) {
   const auto visit = [&](const std::string& source) {
     reports.push_back(check_source(source, options, session));
   };
-  const auto report_error = [](const std::string&, std::string_view message) {
+  const auto report_error = [&](const std::string& source, std::string_view message) {
     print_error(message);
+    CheckReport& report = reports.emplace_back();
+    report.source = source;
+    report.unread = message;
   };
   const Visits visits =
-      visit_sources(options.sources, options.source, session, visit, report_error);
+      visit_sources(sources_of(options), options.source, session, visit, report_error);
   Answer out = document_of(reports, options);
   if (visits.failed > 0) out.status = 2;
   return out;
@@ -204,7 +230,7 @@ Answer run(const CheckOptions& options, Session& session) {
 }  // namespace
 
 void declare_check(OptionList& list, CheckOptions& check) {
-  list.operands("SOURCE", check.sources);
+  list.operands("SOURCE", check.sources, false);
   declare_source(list, check.source);
   list.repeated("-e,--expect", "EXPECTATION",
                 "what must hold, may be repeated: causal, window:keys=N or any step that closes "
@@ -212,7 +238,7 @@ void declare_check(OptionList& list, CheckOptions& check) {
                 "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
                 "mistakes",
                 check.expectations);
-  declare_documents(list, check.documents);
+  declare_documents(list, check.documents, true);
   list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
   static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
   const auto choose = [&check](std::size_t i) {

@@ -54,7 +54,9 @@ Answer answer_each(const std::vector<std::string>& sources, const SourceOptions&
                      }});
   };
   const Visits visits = visit_sources(sources, how, session, visit, report);
-  if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0) {
+  const bool folder = std::ranges::any_of(
+      sources, [&](const std::string& source) { return is_folder(source, session); });
+  if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0 && !folder) {
     return {std::move(parts.front().text), status, std::move(parts.front().json)};
   }
   const bool in_json =

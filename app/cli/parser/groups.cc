@@ -116,10 +116,14 @@ void declare_source(OptionList& list, SourceOptions& source) {
   });
 }
 
-void declare_documents(OptionList& list, DocumentOptions& documents) {
+void declare_documents(OptionList& list, DocumentOptions& documents, bool several) {
   for (const auto& row : kDocumentForms) {
     list.value(std::string(row.option), "SOURCE", std::string(row.help),
-               [&documents, row](const std::string& text) {
+               [&documents, row, several](const std::string& text) {
+                 if (documents.form && several) {
+                   documents.also.emplace_back(row.form, text);
+                   return;
+                 }
                  if (documents.form) {
                    throw Error(Errc::kInvalidArgument,
                                fmt::format("{}: the documents are given already; one of "

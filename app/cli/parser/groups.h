@@ -34,9 +34,9 @@ void declare_source(OptionList& list, SourceOptions& source);
 /// Parses a kind of array, such as "segments" or "blockmap:QxK", into `source`. Messages begin with
 /// `option`.
 void read_as(const std::string& text, const std::string& option, SourceOptions& source);
-/// Declares --segments, --positions and --cu-seqlens, of which at most one may be given, and
-/// --padding.
-void declare_documents(OptionList& list, DocumentOptions& documents);
+/// Declares --segments, --positions and --cu-seqlens, of which at most one may be given unless
+/// `several`, and --padding.
+void declare_documents(OptionList& list, DocumentOptions& documents, bool several = false);
 /// Declares --tokens.
 void declare_tokens(OptionList& list, std::string& files);
 /// Declares --semantics, and the environment variable that traces ejkernel's calls.

@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -221,6 +222,14 @@ std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
   ArraySpec array{key_in(name), dtype, std::move(shape)};
   if (name.format->begin) return name.format->begin(name.path, array, how);
   return std::make_unique<HeldWriter>(name, std::move(array), how);
+}
+
+bool has_array_suffix(std::string_view path) {
+  return std::ranges::any_of(kFileFormats, [path](const FileFormat* format) {
+    return std::ranges::any_of(format->suffixes, [path](std::string_view suffix) {
+      return !suffix.empty() && path.ends_with(suffix);
+    });
+  });
 }
 
 SourceName parse_source_name(std::string_view text) {

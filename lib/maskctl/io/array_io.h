@@ -25,6 +25,9 @@ struct SourceName {
 /// with ".npz", ".safetensors" or ".h5". "-:KEY" is an array of a container on standard input.
 SourceName parse_source_name(std::string_view text);
 
+/// Whether a file name ends as those of a format do: ".npy", ".npz", ".safetensors", ".h5".
+bool has_array_suffix(std::string_view path);
+
 /// Reads the array that a SOURCE names: "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container
 /// that has only one array, or "-". The format is recognised by the content, not by the suffix.
 /// Notes, such as one about spare bytes, are appended to `notes`. Throws Error whose message starts

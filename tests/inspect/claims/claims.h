@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/claims/claims_of_arrays.h"
+#include "inspect/claims/claims_of_descriptions.h"
 #include "inspect/claims/claims_of_documents.h"
 #include "inspect/claims/claims_of_masks.h"
 #include "inspect/claims/claims_of_steps.h"

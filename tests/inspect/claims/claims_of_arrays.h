@@ -215,32 +215,6 @@ struct Claim<FindingId::kPositionsJump> {
 };
 
 template <>
-struct Claim<FindingId::kPositionsSegments> {
-  static Example example() {
-    return {.has = "ids.npy --as segments --positions a.npy",
-            .lacks = "ids.npy --as segments --positions b.npy",
-            .arrays = {{"ids", i32({1, 6}, {0, 0, 1, 1, 2, 2})},
-                       {"a", i32({1, 6}, {0, 1, 2, 3, 0, 1})},
-                       {"b", i32({1, 6}, {0, 1, 0, 1, 0, 1})}}};
-  }
-  static CheckedMask question() {
-    const Tensor ids = i32({1, 6}, {0, 0, 1, 1, 2, 2}), on = i32({1, 6}, {0, 1, 2, 3, 0, 1});
-    return {.start = mask_from_segments(ids, ids, -1),
-            .documents = DocumentSource{.form = DocumentForm::kPositions, .q = on},
-            .own_documents = DocumentSource{.form = DocumentForm::kSegments, .q = ids}};
-  }
-  static bool holds(const Claimed& claim) {
-    const Finding& finding = claim.finding;
-    const Tensor& positions = claim.arrays(DocumentForm::kPositions).at(0)->q;
-    const Tensor& ids = claim.arrays(DocumentForm::kSegments).at(0)->q;
-    if (finding.count == 0) return positions.shape() != ids.shape();
-    const Index i = claim.at(finding.where.entry);
-    const Row p = Claimed::row(positions, claim.b()), s = Claimed::row(ids, claim.b());
-    return i > 0 && (row_at(s, i) != row_at(s, i - 1)) != (row_at(p, i) != row_at(p, i - 1) + 1);
-  }
-};
-
-template <>
 struct Claim<FindingId::kNoncanonicalBool> {
   static Example example() {
     return {.has = "a.npy",

@@ -101,7 +101,11 @@ class Check {
 
   CheckResult run() {
     add(lint_reading(given_.reading));
-    if (given_.start) check_mask();
+    if (given_.start) {
+      check_mask();
+    } else {
+      skip(NotLookedAt::kMask);
+    }
     check_arrays();
     std::ranges::stable_sort(out_.findings, {},
                              [](const Finding& finding) { return finding.rule->severity; });
@@ -190,9 +194,20 @@ class Check {
   void check_arrays() {
     const std::optional<Index> tokens =
         out_.mask ? std::optional(out_.mask->queries()) : std::nullopt;
-    if (given_.own_documents) check_array(*given_.own_documents, given_.own_tokens);
-    if (given_.documents) check_array(*given_.documents, tokens);
-    compare_positions();
+    std::vector<const DocumentSource*> all;
+    if (given_.own_documents) {
+      check_array(*given_.own_documents, given_.own_tokens);
+      all.push_back(&*given_.own_documents);
+    }
+    if (given_.documents) {
+      check_array(*given_.documents, tokens);
+      all.push_back(&*given_.documents);
+    }
+    for (const DocumentSource& array : given_.also) {
+      check_array(array, tokens);
+      all.push_back(&array);
+    }
+    add(lint_descriptions(all));
   }
 
   void check_array(const DocumentSource& array, std::optional<Index> tokens) {
@@ -208,20 +223,6 @@ class Check {
           add(lint_segments(*array.kv, array.pad_id));
         }
     }
-  }
-
-  /// Compares position ids with segment ids, if the mask was made from one and the other declared.
-  void compare_positions() {
-    const auto pick = [this](DocumentForm form) -> const DocumentSource* {
-      for (const auto* source : {&given_.documents, &given_.own_documents}) {
-        if (*source && (*source)->form == form) return &**source;
-      }
-      return nullptr;
-    };
-    const DocumentSource* positions = pick(DocumentForm::kPositions);
-    const DocumentSource* segments = pick(DocumentForm::kSegments);
-    if (!positions || !segments) return;
-    add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
   }
 
   const CheckedMask& given_;

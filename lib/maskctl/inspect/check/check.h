@@ -37,10 +37,14 @@ struct CheckedMask {
   ReadFacts reading = {};                // what was noticed while the mask was read
   /// All steps that make the mask from an all-open one, if they are known.
   std::optional<Chain> whole = {};
+  /// Further arrays that describe the same tokens. They, the documents and the flags of padding
+  /// must not contradict each other (diff/descriptions.h).
+  std::vector<DocumentSource> also = {};
 };
 
 /// What check() has not looked at.
 enum class NotLookedAt : std::uint8_t {
+  kMask,       // none was given, or the arrays make none
   kCells,      // single cells: the mask is too large for it
   kAnyCells,   // single cells: no few steps make the mask
   kDocuments,  // leaks: no documents are known that fit

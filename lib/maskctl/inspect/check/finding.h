@@ -35,6 +35,9 @@ enum class FindingId : std::uint8_t {
   kPositionsStart,
   kPositionsJump,
   kPositionsSegments,
+  // about several arrays of one batch:
+  kDescriptionsDiffer,
+  kLengthsPadded,
   // about the elements of arrays:
   kNoncanonicalBool,
   kBiasMixed,

@@ -28,6 +28,7 @@ struct DocumentSource {
   /// of more tokens than there are queries are of keys, and of the queries at their end. Where `q`
   /// has no elements, all tokens that are no padding are one document.
   std::optional<Tensor> real = {};
+  std::string real_text = {};  // how the user named the flags
 };
 
 /// The documents that the arrays describe. Segment ids are taken as they are. With position ids, a

@@ -31,9 +31,9 @@ Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens);
 /// DocumentSource::real, if they are known.
 Findings lint_segments(const Tensor& array, std::int32_t pad_id);
 Findings lint_positions(const Tensor& array, const std::optional<Tensor>& real = std::nullopt);
-/// Checks that position ids and segment ids cut the tokens at the same places, apart from padding.
-Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
-                                         std::int32_t pad_id);
+/// Compares arrays that describe the same tokens, and their flags of padding, with each other
+/// (diff/descriptions.h). Arrays that lint_cu_seqlens() calls wrong are left out.
+Findings lint_descriptions(std::span<const DocumentSource* const> arrays);
 
 /// Checks the mask alone: polarity, direction, alignment, the future, planes against each other,
 /// rows without keys. `real_queries`, if given, broadcasts over batches and heads. Rows that are

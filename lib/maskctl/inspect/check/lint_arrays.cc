@@ -69,20 +69,6 @@ LintRule lint_row(RuleKey<FindingId::kPositionsJump>) {
           .fix = "pass segment ids or cu_seqlens instead of deriving them from such positions"};
 }
 
-LintRule lint_row(RuleKey<FindingId::kPositionsSegments>) {
-  return {
-      .id = "positions-segments",
-      .severity = Severity::kError,
-      .summary = "position ids and segment ids cut the tokens differently",
-      .claim =
-          "the id changes where positions go on, or stays where they do not; or the arrays have "
-          "other shapes",
-      .why =
-          "backends that mask by positions (varlen) and by segments train on different documents; "
-          "where only the positions restart, attention crosses documents and the loss still falls",
-      .fix = "make both from the same document lengths"};
-}
-
 LintRule lint_row(RuleKey<FindingId::kNoncanonicalBool>) {
   return {.id = "noncanonical-bool",
           .severity = Severity::kWarning,
@@ -251,42 +237,6 @@ Findings lint_positions(const Tensor& array, const std::optional<Tensor>& real) 
   tallies.offset.report(FindingId::kPositionsOffset, out);
   tallies.start.report(FindingId::kPositionsStart, out);
   tallies.jump.report(FindingId::kPositionsJump, out);
-  return out;
-}
-
-Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
-                                         std::int32_t pad_id) {
-  const IdRows given = rows_of(positions, "position ids");
-  const IdRows ids = rows_of(segments, "segment ids");
-  Findings out;
-  if (given.batch != ids.batch || given.length != ids.length) {
-    out.push_back({&lint_rule(FindingId::kPositionsSegments),
-                   fmt::format("position ids are {}, segment ids {}", shape_text(positions.shape()),
-                               shape_text(segments.shape())),
-                   {},
-                   0});
-    return out;
-  }
-  EntryTally tally;
-  const Tensor documents = documents_in_positions(positions, std::nullopt);
-  for (Index b = 0; b < ids.batch; ++b) {
-    const auto position = given.row(b), id = ids.row(b);
-    const auto document = ids_of_batch(documents, b);
-    for (std::size_t i = 1; i < id.size(); ++i) {
-      if (id[i] == pad_id || id[i - 1] == pad_id || document[i] < 0 || document[i - 1] < 0)
-        continue;
-      const bool new_segment = id[i] != id[i - 1];
-      const bool new_position = position[i] != position[i - 1] + 1;
-      if (new_segment == new_position) continue;
-      tally.add(b, i, [&] {
-        return new_segment ? fmt::format("segment {} starts, but positions go on with {}", id[i],
-                                         position[i])
-                           : fmt::format("positions restart with {}, but segment {} goes on",
-                                         position[i], id[i]);
-      });
-    }
-  }
-  tally.report(FindingId::kPositionsSegments, out);
   return out;
 }
 

@@ -3,61 +3,97 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <limits>
+#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
 
-/// What one array says of the tokens of one row; -1 where it says nothing.
-struct Row {
-  std::vector<std::int8_t> real, starts;
-};
-using Rows = std::vector<Row>;
+using What = Contradiction::What;
+using Says = std::int8_t;  // 1 or 0; -1 where an array says nothing
 
-[[noreturn]] void refuse(const TokenArray& given, const char* expected) {
+/// What one array says of the tokens of all rows, one row after another.
+struct Tokens {
+  Index rows = 0, length = 0;
+  std::vector<Says> real, starts;
+  std::vector<bool> padding;  // for this array, or for another of the batch
+  /// Tokens that cumulative lengths of real tokens leave out: padding as this array tells it, else
+  /// as others tell it, else as it is guessed of positions.
+  std::vector<bool> left_out;
+
+  Index size() const { return rows * length; }
+  bool tells_padding() const { return !real.empty() && real[0] >= 0; }
+};
+
+[[noreturn]] void refuse_array(const TokenArray& given, const char* expected) {
   throw Error(Errc::kShape,
               fmt::format("{}: {} {}; expected {}", printable(given.name),
                           name(given.array.dtype()), shape_text(given.array.shape()), expected));
 }
 
-Row row_of(const TokenArray& given, std::span<const std::int64_t> values) {
-  Row out{std::vector<std::int8_t>(values.size(), -1), std::vector<std::int8_t>(values.size(), -1)};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool follows =
-        i > 0 && values[i] == values[i - 1] + (given.form == TokenForm::kPositions);
-    if (given.form == TokenForm::kPadding) out.real[i] = values[i] != 0;
-    if (given.form == TokenForm::kSegments) out.real[i] = values[i] != given.pad_id;
-    if (given.form != TokenForm::kPadding) out.starts[i] = !follows;
+constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+
+/// An id for each token, and kNone for padding: of its document, or 0 for flags.
+std::vector<std::int64_t> ids_in(const TokenArray& given) {
+  const bool positions = given.form == TokenForm::kPositions;
+  std::vector<std::int64_t> out =
+      as_int64(positions ? documents_from_positions(given.array) : given.array, "ids");
+  for (std::int64_t& one : out) {
+    if (given.form == TokenForm::kPadding) {
+      one = one == 0 ? kNone : 0;
+    } else if (one == (positions ? -1 : given.pad_id)) {
+      one = kNone;
+    }
   }
   return out;
 }
 
-Rows rows_of(const TokenArray& given) {
-  const Tensor& array = given.array;
-  const bool is_flag = given.form == TokenForm::kPadding && array.dtype() == DType::kBool;
-  if (array.rank() < 1 || array.rank() > 2 || (!is_integer(array.dtype()) && !is_flag)) {
-    refuse(given, "integers, or bools for padding, [S] or [B,S]");
+/// Ids as integers, and flags too.
+TokenArray in_integers(TokenArray given) {
+  if (given.form == TokenForm::kPadding) {
+    given.array = astype(astype(token_flags(given.array), DType::kBool), DType::kInt64);
   }
-  const std::vector<std::int64_t> values = as_int64(astype(array, DType::kInt64), "ids");
-  const auto tokens = as_size(array.extent(array.rank() - 1));
-  Rows out;
-  const std::size_t rows = array.rank() == 1 ? 1 : as_size(array.extent(0));
-  for (std::size_t row = 0; row < rows; ++row) {
-    out.push_back(row_of(given, std::span(values).subspan(row * tokens, tokens)));
+  const Index rank = given.array.rank();
+  if (rank < 1 || rank > 2 || !is_integer(given.array.dtype())) {
+    refuse_array(given, "integers, or flags of padding, [S] or [B,S]");
+  }
+  return given;
+}
+
+Tokens tokens_of(const TokenArray& given) {
+  const Tensor& array = given.array;
+  const std::vector<std::int64_t> ids = ids_in(given);
+  Tokens out{
+      array.rank() == 1 ? 1 : array.extent(0), array.extent(array.rank() - 1), {}, {}, {}, {}};
+  const bool flags = given.form == TokenForm::kPadding;
+  const bool tells =
+      flags || (given.form == TokenForm::kSegments && std::ranges::find(ids, kNone) != ids.end());
+  bool before = false;  // whether a token stands before in the row
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool begins = static_cast<Index>(i) % out.length == 0, is_token = ids[i] != kNone;
+    if (begins) before = false;
+    // Flags tell that the first token of a row starts a document, and of no other.
+    const bool knows = is_token && !(flags && before);
+    out.starts.push_back(knows ? begins || ids[i] != ids[i - 1] : Says{-1});
+    out.real.push_back(tells ? is_token : Says{-1});
+    out.padding.push_back(!is_token);
+    before = before || is_token;
   }
   return out;
 }
 
 std::vector<Index> lengths_of(const TokenArray& given) {
   if (given.array.rank() != 1 || given.array.elements() == 0 || !is_integer(given.array.dtype())) {
-    refuse(given, "cumulative lengths, integers [N+1]");
+    refuse_array(given, "cumulative lengths, integers [N+1]");
   }
-  const auto ends = as_int64(astype(given.array, DType::kInt64), "cumulative lengths");
+  const auto ends = as_int64(given.array, "cumulative lengths");
   std::vector<Index> out;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (i == 0 ? ends[0] != 0 : ends[i] < ends[i - 1]) {
@@ -70,143 +106,228 @@ std::vector<Index> lengths_of(const TokenArray& given) {
   return out;
 }
 
-/// Cumulative lengths as documents of one row of so many tokens, or of as many as they need.
-Row packed_row(const std::vector<Index>& lengths, std::size_t tokens) {
-  Row out;
-  for (const Index length : lengths) {
-    for (Index i = 0; i < length; ++i) {
-      out.real.push_back(1);
-      out.starts.push_back(i == 0);
-    }
-  }
-  // Tokens past the last document are padding.
-  if (out.real.size() < tokens) out.real.resize(tokens, 0), out.starts.resize(tokens, -1);
+Index sum_of(const std::vector<Index>& lengths) {
+  Index out = 0;
+  for (const Index length : lengths) out += length;
   return out;
 }
 
-using What = Contradiction::What;
+/// Counts the tokens in which two arrays contradict each other in one way, and keeps the first.
+struct Tally {
+  Contradiction found;
 
-/// Compares what two arrays say, row by row.
-class Comparison {
- public:
-  Comparison(const Rows& a, const Rows& b) : a_(a), b_(b) {}
-
-  std::optional<Contradiction> run(std::size_t first, std::size_t second) const {
-    for (const What what : {What::kTokens, What::kPadding, What::kStart}) {
-      Contradiction out{what, first, second, 0, 0, 0};
-      const std::size_t rows = std::max(a_.size(), b_.size());
-      for (std::size_t row = 0; row < rows; ++row) {
-        count(a_[a_.size() == 1 ? 0 : row], b_[b_.size() == 1 ? 0 : row], static_cast<Index>(row),
-              out);
-      }
-      if (out.count > 0) return out;
+  Tally(What what, std::size_t first, std::size_t second) : found{what, first, second, 0, 0, 0} {}
+  void add(bool of_first, Index batch, Index token, Index tokens = 1) {
+    if (tokens <= 0) return;
+    if (found.count == 0) {
+      found.batch = batch, found.token = token;
+      if (!of_first) std::swap(found.first, found.second);
     }
-    return std::nullopt;
+    found.count += tokens;
   }
-
- private:
-  static void add(bool of_first, Index row, std::size_t token, Contradiction& out) {
-    if (out.count++ > 0) return;
-    out.batch = row;
-    out.token = static_cast<Index>(token);
-    if (!of_first) std::swap(out.first, out.second);
-  }
-  static void count(const Row& a, const Row& b, Index row, Contradiction& out) {
-    const std::size_t tokens = std::min(a.real.size(), b.real.size());
-    if (out.what == What::kTokens) {
-      const std::size_t longer = std::max(a.real.size(), b.real.size());
-      for (std::size_t i = tokens; i < longer; ++i) add(a.real.size() > tokens, row, i, out);
-      return;
-    }
-    for (std::size_t i = 0; i < tokens; ++i) {
-      const bool padding = out.what == What::kPadding;
-      const int x = padding ? a.real[i] : a.starts[i], y = padding ? b.real[i] : b.starts[i];
-      if (x < 0 || y < 0 || x == y) continue;
-      const bool real = a.real[i] != 0 && b.real[i] != 0;
-      if (padding || real) add(x > y, row, i, out);
-    }
-  }
-
-  const Rows &a_, &b_;
 };
 
-/// Cumulative lengths of a batch of several rows: each row's number of real tokens. A row in which
-/// these numbers differ has a token that is real for one of the arrays only.
-std::optional<Contradiction> compare_lengths(const std::vector<Index>& lengths, const Rows& rows,
-                                             std::size_t of_lengths, std::size_t of_rows) {
-  for (std::size_t row = 0; row < std::max(rows.size(), lengths.size()); ++row) {
-    const Index said = row < lengths.size() ? lengths[row] : 0;
-    Index real = 0;
-    if (row < rows.size())
-      real = std::ranges::count_if(rows[row].real, [](int r) { return r != 0; });
-    if (said == real) continue;
-    const bool more = said > real;
-    return Contradiction{
-        What::kTokens,           more ? of_lengths : of_rows, more ? of_rows : of_lengths,
-        static_cast<Index>(row), std::min(said, real),        std::abs(said - real)};
+std::optional<Contradiction> first_of(std::initializer_list<const Tally*> tallies) {
+  for (const Tally* one : tallies) {
+    if (one->found.count > 0) return one->found;
   }
   return std::nullopt;
 }
 
-Index count_real(const Rows& rows) {
-  Index out = 0;
-  for (const Row& row : rows) out += std::ranges::count(row.real, std::int8_t{1});
-  return out;
+/// Compares two arrays with an element for each token.
+std::optional<Contradiction> compare_tokens(const Tokens& a, const Tokens& b, std::size_t first,
+                                            std::size_t second) {
+  Tally tokens(What::kTokens, first, second), padding(What::kPadding, first, second),
+      starts(What::kStart, first, second);
+  const Index rows = std::max(a.rows, b.rows), length = std::min(a.length, b.length);
+  for (Index row = 0; row < rows; ++row) {
+    tokens.add(a.length > b.length, row, length, std::max(a.length, b.length) - length);
+    const auto at_a = as_size((a.rows == 1 ? 0 : row) * a.length),
+               at_b = as_size((b.rows == 1 ? 0 : row) * b.length);
+    for (Index i = 0; i < length; ++i) {
+      const std::size_t x = at_a + as_size(i), y = at_b + as_size(i);
+      if (a.real[x] >= 0 && b.real[y] >= 0 && a.real[x] != b.real[y]) {
+        padding.add(a.real[x] > b.real[y], row, i);
+      }
+      const bool known = a.starts[x] >= 0 && b.starts[y] >= 0 && !a.padding[x] && !b.padding[y];
+      if (known && a.starts[x] != b.starts[y]) starts.add(a.starts[x] > b.starts[y], row, i);
+    }
+  }
+  return first_of({&tokens, &padding, &starts});
 }
-/// True if cumulative lengths are those of the real tokens of a padding mask, wherever these stand,
-/// as kernels take them after padding is cut out.
-bool counts_real(const Rows& lengths, const TokenArray& other, const Rows& rows) {
-  return other.form == TokenForm::kPadding && rows.size() == 1 &&
-         count_real(lengths) == count_real(rows);
+
+/// Compares two arrays of cumulative lengths.
+std::optional<Contradiction> compare_ends(const std::vector<Index>& a, const std::vector<Index>& b,
+                                          std::size_t first, std::size_t second) {
+  if (a == b) return std::nullopt;
+  Tally ends(What::kPaddedEnds, first, second);
+  const bool more = sum_of(a) > sum_of(b);
+  const std::vector<Index>&padded = more ? a : b, &real = more ? b : a;
+  bool fits = a.size() == b.size();
+  Index begin = 0;
+  for (std::size_t i = 0; fits && i < padded.size(); ++i) {
+    fits = real[i] <= padded[i];
+    ends.add(more, 0, begin + real[i], padded[i] - real[i]);
+    begin += padded[i];
+  }
+  if (fits) return first_of({&ends});
+  Tally starts(What::kStart, first, second), tokens(What::kTokens, first, second);
+  const Index least = std::min(sum_of(a), sum_of(b));
+  Index of_a = 0, of_b = 0;
+  for (std::size_t i = 0, j = 0; std::min(of_a, of_b) < least;) {
+    if (of_a != of_b) starts.add(of_a < of_b, 0, std::min(of_a, of_b));
+    const Index at = std::min(of_a, of_b);
+    while (of_a <= at && i < a.size()) of_a += a[i++];
+    while (of_b <= at && j < b.size()) of_b += b[j++];
+  }
+  tokens.add(more, 0, least, std::max(sum_of(a), sum_of(b)) - least);
+  return first_of({&starts, &tokens});
+}
+
+/// Compares cumulative lengths with an array that has an element for each token.
+class AgainstLengths {
+ public:
+  AgainstLengths(const std::vector<Index>& lengths, const Tokens& tokens, std::size_t of_lengths,
+                 std::size_t of_tokens)
+      : lengths_(lengths), tokens_(tokens), first_(of_lengths), second_(of_tokens) {}
+
+  std::optional<Contradiction> run() const {
+    const Index total = sum_of(lengths_);
+    std::vector<Index> rows(as_size(tokens_.rows)), places, all;
+    for (Index i = 0; i < tokens_.size(); ++i) {
+      all.push_back(i);
+      if (tokens_.left_out[as_size(i)]) continue;
+      places.push_back(i);
+      ++rows[as_size(i / tokens_.length)];
+    }
+    if (total == std::ssize(places)) return in(places);
+    const bool a_row_each = tokens_.rows > 1 && rows.size() == lengths_.size();
+    if (!a_row_each || total == tokens_.size()) return in(all);
+    return tokens_.tells_padding() ? by_row(rows) : std::nullopt;
+  }
+
+ private:
+  std::optional<Contradiction> by_row(const std::vector<Index>& rows) const {
+    Tally out(What::kRowTokens, first_, second_);
+    for (std::size_t i = 0; i < rows.size() && out.found.count == 0; ++i) {
+      out.add(lengths_[i] > rows[i], static_cast<Index>(i), std::min(lengths_[i], rows[i]),
+              std::abs(lengths_[i] - rows[i]));
+    }
+    return first_of({&out});
+  }
+
+  /// Lays the documents over these tokens, one after another.
+  std::optional<Contradiction> in(const std::vector<Index>& places) const {
+    Tally tokens(What::kTokens, first_, second_), padding(What::kPadding, first_, second_),
+        starts(What::kStart, first_, second_), ends(What::kPaddedEnds, first_, second_);
+    bool all_at_ends = true;
+    std::size_t at = 0;
+    for (const Index length : lengths_) {
+      bool ended = false;
+      for (Index i = 0; i < length && at < places.size(); ++i, ++at) {
+        const auto place = as_size(places[at]);
+        const Index batch = places[at] / tokens_.length, token = places[at] % tokens_.length;
+        const bool is_padding = tokens_.real[place] == 0;
+        if (is_padding) padding.add(true, batch, token), ends.add(true, batch, token);
+        ended = ended || is_padding;
+        if (tokens_.padding[place]) continue;
+        all_at_ends = all_at_ends && !ended;
+        const Says starts_there = tokens_.starts[place];
+        if (starts_there >= 0 && starts_there != (i == 0)) starts.add(i == 0, batch, token);
+      }
+    }
+    const Index excess = sum_of(lengths_) - std::ssize(places);
+    tokens.add(true, tokens_.rows - 1, tokens_.length, excess);
+    for (; at < places.size(); ++at) {
+      if (tokens_.real[as_size(places[at])] != 1) continue;
+      all_at_ends = false;
+      padding.add(false, places[at] / tokens_.length, places[at] % tokens_.length);
+    }
+    if (all_at_ends && starts.found.count == 0 && excess <= 0) return first_of({&ends});
+    return first_of({&tokens, &padding, &starts});
+  }
+
+  const std::vector<Index>& lengths_;
+  const Tokens& tokens_;
+  std::size_t first_, second_;
+};
+
+/// All arrays of a batch, read.
+struct Read {
+  std::vector<Tokens> tokens;               // empty for cumulative lengths
+  std::vector<std::vector<Index>> lengths;  // empty for others
+};
+
+/// Tells each array which of its tokens are padding for any. A token behind one that is padding for
+/// others alone may start a document, or not.
+void share_padding(std::vector<Tokens>& all) {
+  for (Tokens& one : all) {
+    std::vector<bool> others(one.padding.size());
+    bool told = false;
+    for (const Tokens& other : all) {
+      if (other.length != one.length || (other.rows != one.rows && other.rows != 1)) continue;
+      if (!other.tells_padding()) continue;
+      told = true;
+      for (Index i = 0; i < one.size(); ++i) {
+        if (other.real[as_size(other.rows == 1 ? i % one.length : i)] == 0)
+          others[as_size(i)] = true;
+      }
+    }
+    one.left_out = told && !one.tells_padding() ? others : one.padding;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (others[i]) one.padding[i] = true;
+      const bool begins = static_cast<Index>(i) % one.length == 0;
+      if (!begins && one.padding[i - 1] && one.real[i - 1] != 0) one.starts[i] = -1;
+    }
+  }
+}
+
+Read read_arrays(std::span<const TokenArray> arrays) {
+  Read out;
+  out.tokens.resize(arrays.size());
+  out.lengths.resize(arrays.size());
+  Index rows = 1;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].form == TokenForm::kCuSeqlens) {
+      out.lengths[i] = lengths_of(arrays[i]);
+      continue;
+    }
+    out.tokens[i] = tokens_of(in_integers(arrays[i]));
+    if (out.tokens[i].size() == 0) refuse_array(arrays[i], "at least one token");
+    if (rows > 1 && out.tokens[i].rows > 1 && out.tokens[i].rows != rows) {
+      refuse_array(arrays[i], "as many rows as the others");
+    }
+    rows = std::max(rows, out.tokens[i].rows);
+  }
+  share_padding(out.tokens);
+  return out;
 }
 
 }  // namespace
 
-std::optional<Contradiction> contradiction(std::span<const TokenArray> arrays) {
-  std::vector<Rows> said(arrays.size());
-  std::vector<std::vector<Index>> lengths(arrays.size());
-  std::size_t tokens = 0, rows = 1;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].form == TokenForm::kCuSeqlens) {
-      lengths[i] = lengths_of(arrays[i]);
-      continue;
-    }
-    said[i] = rows_of(arrays[i]);
-    if (said[i].empty()) refuse(arrays[i], "at least one row");
-    rows = std::max(rows, said[i].size());
-    tokens = std::max(tokens, said[i].front().real.size());
-    if (said[i].size() > 1 && said[i].size() != rows)
-      refuse(arrays[i], "as many rows as the others");
-  }
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].form == TokenForm::kCuSeqlens) said[i] = {packed_row(lengths[i], tokens)};
-  }
+std::vector<Contradiction> contradictions(std::span<const TokenArray> arrays) {
+  const Read read = read_arrays(arrays);
+  std::vector<Contradiction> out;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     for (std::size_t j = i + 1; j < arrays.size(); ++j) {
       const bool cu_i = arrays[i].form == TokenForm::kCuSeqlens,
                  cu_j = arrays[j].form == TokenForm::kCuSeqlens;
-      std::optional<Contradiction> found;
-      if (cu_i != cu_j &&
-          counts_real(said[cu_i ? i : j], arrays[cu_i ? j : i], said[cu_i ? j : i])) {
-        continue;
-      }
-      if (cu_i != cu_j && rows > 1) {
-        const std::size_t cu = cu_i ? i : j, other = cu_i ? j : i;
-        if (said[other].size() > 1) found = compare_lengths(lengths[cu], said[other], cu, other);
-      } else {
-        found = Comparison(said[i], said[j]).run(i, j);
-      }
-      if (found) return found;
+      const std::size_t cu = cu_i ? i : j, other = cu_i ? j : i;
+      const auto found = cu_i && cu_j ? compare_ends(read.lengths[i], read.lengths[j], i, j)
+                         : cu_i || cu_j
+                             ? AgainstLengths(read.lengths[cu], read.tokens[other], cu, other).run()
+                             : compare_tokens(read.tokens[i], read.tokens[j], i, j);
+      if (found) out.push_back(*found);
     }
   }
-  return std::nullopt;
+  return out;
 }
 
 std::string contradiction_words(const Contradiction& found, std::span<const TokenArray> arrays) {
   const std::string first = printable(arrays[found.first].name),
                     second = printable(arrays[found.second].name);
   const auto rows = [](const TokenArray& one) {
-    return one.array.rank() == 2 ? one.array.extent(0) : Index{1};
+    return one.array.rank() >= 2 ? one.array.extent(0) : Index{1};
   };
   const bool batches = rows(arrays[found.first]) > 1 || rows(arrays[found.second]) > 1;
   const std::string row = batches ? fmt::format("batch {}, ", found.batch) : "";
@@ -214,11 +335,22 @@ std::string contradiction_words(const Contradiction& found, std::span<const Toke
       found.count > 1 ? fmt::format(" ({} tokens in all)", found.count) : std::string();
   switch (found.what) {
     case What::kTokens:
-      return fmt::format("{}{} has {} more than {}, which ends after {}", row, first,
-                         counted(found.count, "token"), second, counted(found.token, "token"));
+      return fmt::format("{}{} has {} more than {}, which has {}", row, first,
+                         counted(found.count, "token"), second, found.token);
+    case What::kRowTokens: {
+      const bool cu_first = arrays[found.first].form == TokenForm::kCuSeqlens;
+      const Index larger = found.token + found.count;
+      return fmt::format("document {} of {} has {}, row {} of {} has {} that are real", found.batch,
+                         cu_first ? first : second,
+                         counted(cu_first ? larger : found.token, "token"), found.batch,
+                         cu_first ? second : first, cu_first ? found.token : larger);
+    }
     case What::kPadding:
       return fmt::format("{}{} says that token {} is real, {} that it is padding{}", row, first,
                          found.token, second, more);
+    case What::kPaddedEnds:
+      return fmt::format("{}{} counts token {} as one of a document, at whose end {} has padding{}",
+                         row, first, found.token, second, more);
     case What::kStart:
       break;
   }

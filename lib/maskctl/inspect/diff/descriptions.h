@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "maskctl/tensor/tensor.h"
 
@@ -13,10 +14,9 @@ namespace maskctl {
 
 /// What an array says of the tokens of a batch.
 enum class TokenForm : std::uint8_t {
-  kSegments,   // [S] or [B,S]: ids; pad_id is padding
-  kCuSeqlens,  // [N+1]: cumulative lengths of the documents of one row; tokens past the last are
-               // none
-  kPositions,  // [S] or [B,S]: a document starts where a position does not follow the one before
+  kSegments,   // [S] or [B,S]: ids; pad_id is padding, of which ids without it say nothing
+  kCuSeqlens,  // [N+1]: cumulative lengths of documents; tokens past the last are in none
+  kPositions,  // [S] or [B,S]: documents as documents_from_positions() finds them
   kPadding,    // [S] or [B,S]: nonzero for tokens that are real; says nothing about documents
 };
 struct TokenArray {
@@ -29,9 +29,13 @@ struct TokenArray {
 /// The first token of which two arrays say different things.
 struct Contradiction {
   enum class What : std::uint8_t {
-    kTokens,   // another number of tokens: `token` is the first that only one of them has
-    kPadding,  // the token is real for one and padding for the other
-    kStart,    // a document starts here for one, and goes on for the other
+    kTokens,      // another number of tokens: `token` is the first that only one of them has
+    kRowTokens,   // of cumulative lengths, document `batch` has `count` tokens more than that row
+                  // has real ones, or the row more than it; `token` is the smaller number
+    kPadding,     // the token is real for one and padding for the other
+    kStart,       // a document starts here for one, and goes on for the other
+    kPaddedEnds,  // all contradictions are padding at the ends of documents of the first array,
+                  // which are cumulative lengths: as padded lengths have it beside real ones
   };
   What what = What::kTokens;
   std::size_t first = 0, second = 0;  // which arrays; the first says more, real, or a start
@@ -39,13 +43,13 @@ struct Contradiction {
   Index count = 0;  // how many tokens these two contradict each other in, in this way
 };
 
-/// Nothing if no two arrays contradict each other. Of several contradictions, the first pair of
-/// arrays counts, and padding before starts. Arrays of one row describe each row of a batch, except
-/// cumulative lengths beside arrays of several rows, of which each document is the real tokens of
-/// one row, and cumulative lengths that count the real tokens of a padding mask, which they fit.
-/// Positions say nothing about padding, and where a token is padding for any array, starts
-/// are not compared. Throws Error(kShape, kInvalidArgument) for arrays that are not of their form.
-std::optional<Contradiction> contradiction(std::span<const TokenArray> arrays);
+/// For each two arrays that contradict each other, in their order, the first contradiction:
+/// padding before starts. Arrays of one row describe each row of a batch. Cumulative lengths count
+/// the tokens of all rows one after another; or the real tokens alone, as kernels take them after
+/// padding is cut out, where they end at their number; or each document is the real tokens of one
+/// row. Where a token is padding for any array, starts are not compared. Throws Error(kShape,
+/// kInvalidArgument) for arrays that are not of their form.
+std::vector<Contradiction> contradictions(std::span<const TokenArray> arrays);
 
 /// "cu.npy says that token 5 is real, mask.npy that it is padding".
 std::string contradiction_words(const Contradiction& found, std::span<const TokenArray> arrays);
