@@ -1,8 +1,11 @@
 """Names that are bound to functions: exchanged while something watches, and put back by identity."""
 
+import functools
 import inspect
 import sys
 from types import FunctionType
+
+from torch.jit._builtins import _get_builtin_table
 
 
 class Bindings:
@@ -11,10 +14,18 @@ class Bindings:
     def __init__(self):
         self._watched = {}  # id of a function -> (the function, what takes its place)
         self._undo = []  # calls that put a name back, in order
+        self._builtins = None  # by id, the builtins that TorchScript compiles calls to
 
     def exchange(self, function, watched):
         """Puts `watched` in the place of a function, from the next look() on; once for each function."""
-        self._watched.setdefault(id(function), (function, watched))
+        if self.knows(function):
+            return
+        self._watched[id(function)] = (function, watched)
+        if self._builtins is None:
+            self._builtins = _get_builtin_table()
+        if id(function) in self._builtins:  # scripts that are compiled meanwhile call the builtin
+            self._builtins[id(watched)] = self._builtins[id(function)]
+            self._undo.append((self._builtins.pop, id(watched), None))
 
     def knows(self, function):
         return id(function) in self._watched
@@ -58,6 +69,7 @@ class Bindings:
         self._watched.clear()
 
 
+@functools.lru_cache(None)
 def _may_bind(module):
     """Whether it may have one of them under a name: a look at all 100,000 names takes long."""
     package = module.partition(".")[0]
@@ -67,13 +79,13 @@ def _may_bind(module):
 
 
 def compiled_from(function):
-    """What torch.compile made of a function, wherever a loaded module names it."""
+    """What torch.compile made of a function, wherever a module of the user names it."""
     if "torch._dynamo" not in sys.modules:
         return []
     found = {}
     for name, module in list(sys.modules.items()):
-        if _may_bind(name) and not name.startswith("torch") and hasattr(module, "__dict__"):
+        if _may_bind(name) and not name.startswith(("torch", "transformers.")) and hasattr(module, "__dict__"):
             for value in list(vars(module).values()):
-                if type(value) is FunctionType and value.__dict__.get("_torchdynamo_orig_callable") is function:
+                if type(value) is FunctionType and getattr(value, "_torchdynamo_orig_callable", None) is function:
                     found[id(value)] = value
     return list(found.values())

@@ -29,12 +29,13 @@ _UNSEEN = "its forward ran, but no attention function that is known, and no soft
 class Frame:
     """A module that runs."""
 
-    __slots__ = ("module", "arguments", "products", "before", "other")
+    __slots__ = ("module", "arguments", "products", "bare", "before", "other")
 
     def __init__(self, module, arguments, before):
         self.module = module
         self.arguments = arguments
         self.products = []  # of queries and keys, which no softmax has taken yet
+        self.bare = ""  # the shape of such a product that values were weighed with, without a softmax
         self.before = before  # calls of attention that the thread had seen
         self.other = ""  # the last softmax inside that was no attention, in words
 
@@ -178,11 +179,10 @@ def _within(call):
             frames.pop()
         if frame.products and not any(True for _ in module.parameters(False)):
             frames[-1].products += frame.products  # a product that is written as a module
-        if _thread.seen == frame.before:
-            reason = _reason_unseen(module, frame)
-            if reason:
-                _thread.seen += 1
-                _finish(Noted("forward", [*_modules(), module], unread=reason))
+        reason = _reason_unseen(frame)
+        if reason:
+            _thread.seen += 1
+            _finish(Noted("forward", [*_modules(), module], unread=reason))
         return out
 
     return __call__
@@ -197,8 +197,13 @@ def _is_attention(kind):
     return re.search("attention|attn", kind, re.IGNORECASE) is not None
 
 
-def _reason_unseen(module, frame):
-    """Why the attention of a module that ran was not seen; empty for modules without attention."""
+def _reason_unseen(frame):
+    """Why attention of a module that ran was not seen; empty where there is none."""
+    if frame.bare:
+        return f"its forward weighs values with a product of queries and keys, {frame.bare}, and no softmax of it was seen"
+    module = frame.module
+    if _thread.seen != frame.before:
+        return ""
     if isinstance(module, torch.jit.ScriptModule):
         graph = str(module.inlined_graph) if hasattr(module, "inlined_graph") else ""
         return "its forward is TorchScript" if "softmax" in graph or "scaled_dot_product" in graph else ""

@@ -34,6 +34,9 @@ def note_product(frame, query, key, scores):
         return
     if _of_weights(query, frame.module) or _of_weights(key, frame.module):
         return
+    made = _product_of(frame, query)
+    if made is not None and axes_of(frame, query) is not None:  # times the values, and no softmax took it
+        frame.bare = "x".join(map(str, query.shape))
     columns = scores.shape[-1]
     frame.products.append(Product(scores.numel() // columns, columns, slice(0, columns)))
     del frame.products[:-_KEPT]
@@ -122,8 +125,8 @@ def _tokens(arguments):
         return ((batch, rest[0]),)
     if len(rest) == 1:  # [S, E] or [B, E]
         return ((1, batch), (batch, 1))
-    if len(rest) == 2:  # [B, S, E] or [S, B, E]
-        return ((batch, rest[0]), (rest[0], batch))
+    if len(rest) == 2:  # [B, S, E], [S, B, E] or [B, E, S]
+        return ((batch, rest[0]), (rest[0], batch), (batch, rest[1]))
     if len(rest) == 3:  # [B, S, H, D], [B, H, S, D], pictures [B, C, Y, X] and [B, Y, X, C]
         return ((batch, rest[0]), (batch, rest[1]), (batch, rest[1] * rest[2]), (batch, rest[0] * rest[1]))
     volume = rest[0] * rest[1] * rest[2]
