@@ -60,7 +60,7 @@ def weights_of(model, run):
 
 
 def dense(mask):
-    return torch.from_dlpack(mask).bool()
+    return torch.from_dlpack(mask).bool().reshape(mask.shape)
 
 
 def same(one, other, rows):

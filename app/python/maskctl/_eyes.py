@@ -261,7 +261,7 @@ def _unfold(noted, lengths):
         return
     try:
         with _quietly():
-            cells = torch.from_dlpack(noted.mask).bool()
+            cells = torch.from_dlpack(noted.mask).bool().reshape(noted.mask.shape)
             same = cells.shape[1] == 1 and bool((cells == cells[:, :, :1]).all())
             cells = cells[:, :, :1] if same else cells.expand(-1, size[1], -1, -1).reshape(len(cells), heads, 1, keys)
             noted.mask, noted.lengths = Mask(cells.contiguous(), "dense"), lengths

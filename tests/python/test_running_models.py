@@ -1,0 +1,405 @@
+"""What maskctl.watch and maskctl.capture make of modules that have been read wrongly once, or could be:
+every row is the mask that acts, or says why it was not read. Tested where torch is installed."""
+
+import functools
+import sys
+import threading
+import types
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import maskctl
+from maskctl import Error, Mask
+from torch.nn import functional
+
+EYES = [maskctl.watch, maskctl.capture]
+both = pytest.mark.parametrize("eye", EYES)
+
+
+class Call(torch.nn.Module):
+    """A layer that does what it is given."""
+
+    def __init__(self, does):
+        super().__init__()
+        self.does = does
+
+    def forward(self, *arguments):
+        return self.does(*arguments)
+
+
+class Attention(torch.nn.Module):
+    """Eager attention on [B, S, E]: `change` makes of scores [B, H, Q, K] those that its softmax gets."""
+
+    def __init__(self, change=lambda scores: scores, heads=2):
+        super().__init__()
+        self.change, self.heads = change, heads
+
+    def forward(self, x):
+        q = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        weights = functional.softmax(self.change(q @ q.transpose(-1, -2)), dim=-1)[..., -x.shape[1]:]
+        return (weights @ q).transpose(1, 2).flatten(2)
+
+
+def run_in(eye, model, *arguments):
+    """The rows, and the output, after a check that nothing was disturbed."""
+    names = (functional.scaled_dot_product_attention, functional.softmax, functional.multi_head_attention_forward,
+             torch.softmax, torch.matmul, torch.einsum, torch.cat, torch.nn.Module.__call__, torch._ops.OpOverload.__call__)
+    of_tensors = set(vars(torch.Tensor))
+    expected = model(*arguments)
+    with eye(model) as rows:
+        out = model(*arguments)
+    assert torch.equal(out, expected)
+    assert of_tensors == set(vars(torch.Tensor)) and names == (
+        functional.scaled_dot_product_attention, functional.softmax, functional.multi_head_attention_forward,
+        torch.softmax, torch.matmul, torch.einsum, torch.cat, torch.nn.Module.__call__, torch._ops.OpOverload.__call__)
+    return rows
+
+
+def only(rows):
+    assert len(rows.calls) == 1, rows
+    return rows.calls[0]
+
+
+def applies(mask, wanted):
+    """Whether a mask has these cells in each head and batch entry."""
+    wanted = wanted if isinstance(wanted, Mask) else Mask(wanted, "dense")
+    one, other = (torch.from_dlpack(each).bool().reshape(each.shape) for each in (mask, wanted))
+    return one.shape[2:] == other.shape[2:] and bool((one == other).all())
+
+
+X = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(1))
+CAUSAL = torch.ones(6, 6).tril().bool()
+
+
+@both
+@pytest.mark.parametrize("low", [float("-inf"), torch.finfo(torch.float32).min, -1e9, -10000.0, -100.0])
+def test_scores_close_by_what_is_added_to_them(eye, low):
+    bias = torch.zeros(6, 6).masked_fill(~CAUSAL, low)
+    call = only(run_in(eye, Attention(lambda scores: scores + bias), X))
+    assert applies(call.mask, CAUSAL) and call.known == "weights" and call.lengths == (2, 2, 6, 6)
+    call = only(run_in(eye, Call(lambda q: functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)), X[:, None]))
+    assert call.mask == Mask(CAUSAL) and call.known == "given"
+
+
+def test_minus_10000_closes_in_every_type():
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        bias, x = torch.zeros(6, 6, dtype=dtype).masked_fill(~CAUSAL, -10000.0), X[:, None].to(dtype)
+        call = only(run_in(maskctl.capture, Call(lambda q: functional.scaled_dot_product_attention(q, q, q, bias)), x))
+        assert call.mask == Mask(CAUSAL)
+
+
+def test_distances_are_no_window():
+    """ALiBi's numbers pass -1000 in long rows, and close nothing."""
+    n = 1500
+    distance = torch.arange(n)[:, None] - torch.arange(n)
+    bias = (-0.707 * distance).masked_fill(distance < 0, torch.finfo(torch.float32).min)
+    call = only(run_in(maskctl.watch, Attention(lambda scores: scores + bias), torch.randn(1, n, 4)))
+    assert applies(call.mask, Mask.parse("causal", n)) and not call.unread
+
+
+def test_what_cannot_be_told_is_counted():
+    bias = torch.zeros(6, 6)
+    bias[5, 0] = -30.0
+    rows = run_in(maskctl.watch, Attention(lambda scores: scores * 0.1 + bias), X)
+    assert only(rows).unknown == 4 and "4 cells cannot be told" in rows.table()
+    assert not rows.check() and only(rows).mask.count() == 36 * 4
+
+
+def test_a_row_that_is_closed_throughout_is_closed():
+    closed = CAUSAL.clone()
+    closed[2] = False
+    for low in (-1e9, torch.finfo(torch.float32).min):
+        bias = torch.zeros(6, 6).masked_fill(~closed, low)
+        assert applies(only(run_in(maskctl.watch, Attention(lambda scores: scores + bias), X)).mask, closed)
+
+
+@both
+def test_a_sink_is_no_key(eye):
+    def with_sink(scores, front):
+        scores = scores.masked_fill(~CAUSAL, float("-inf"))
+        sink = torch.zeros(*scores.shape[:3], 1)
+        return torch.cat([sink, scores] if front else [scores, sink], dim=-1)
+
+    for front in (False, True):
+        call = only(run_in(eye, Attention(functools.partial(with_sink, front=front)), X))
+        assert call.lengths == (2, 2, 6, 6) and applies(call.mask, CAUSAL)
+
+
+class Pieces(torch.nn.Module):
+    """Attention in blocks of its queries, as in BigBird and LongT5."""
+
+    def forward(self, x):
+        q = x.unflatten(1, (3, 2))
+        return ((q @ q.transpose(-1, -2)).softmax(-1) @ q).flatten(1, 2)
+
+
+class Expert(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.weight = torch.nn.Linear(8, 6), torch.nn.Parameter(torch.randn(8, 6))
+
+    def forward(self, x):
+        shares = functional.softmax(self.gate(x), -1) + torch.softmax(x @ self.weight, -1)
+        return x * torch.softmax(x.reshape(-1, 8) @ self.weight, dim=-1).sum() + shares.sum()
+
+
+@both
+def test_a_softmax_of_pieces_is_not_read(eye):
+    call = only(run_in(eye, Pieces(), X))
+    assert call.mask is None and "2x3x2x2 is not over [.., Q, K]" in call.unread
+
+
+@both
+def test_a_router_is_no_attention(eye):
+    model = torch.nn.Sequential(Attention(), Expert())
+    for guard in (torch.no_grad, torch.inference_mode):
+        with guard():
+            rows = run_in(eye, model, X)
+        assert rows.layers == ["0"] and rows.check()
+        assert rows.other == {"a softmax over 2x6x6": 2, "a softmax over 12x6": 1} and "3 softmaxes" in rows.table()
+
+
+class ByHand(torch.nn.Module):
+    def forward(self, x):
+        scores = x @ x.transpose(-1, -2)
+        return (scores - scores.logsumexp(-1, keepdim=True)).exp() @ x
+
+
+class ClosedAttention(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+@both
+def test_attention_that_is_not_seen_is_a_row(eye):
+    rows = run_in(eye, torch.nn.Sequential(Attention(), ByHand(), ClosedAttention()), X)
+    assert rows.layers == ["0"] and not rows.check()
+    assert "no softmax of it was seen" in rows.unread["1"] and "no attention function that is known" in rows.unread["2"]
+
+
+@both
+@pytest.mark.filterwarnings("ignore")
+def test_torchscript_is_a_row(eye):
+    class Scores(torch.nn.Module):
+        def forward(self, x):
+            return torch.softmax(torch.matmul(x, x.transpose(-1, -2)), dim=-1).matmul(x)
+
+    scripted = torch.jit.script(Scores())
+    assert "TorchScript" in run_in(eye, torch.nn.Sequential(Attention(), scripted), X).unread["1"]
+    assert "TorchScript" not in str(run_in(eye, torch.nn.Sequential(Attention(), torch.jit.script(torch.nn.Linear(8, 8))), X))
+    inside = Call(lambda x: torch.jit.script(Scores())(x))  # compiled while functions are exchanged
+    assert "TorchScript" in str(run_in(eye, inside, X))
+
+
+@both
+@pytest.mark.parametrize("weights", [True, False])
+@pytest.mark.parametrize("trains", [True, False])
+def test_multi_head_attention_is_seen(eye, weights, trains):
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True, dropout=0.0).train(trains)
+    layer = Call(lambda x: model(x, x, x, attn_mask=~CAUSAL, need_weights=weights)[0])
+    layer.inner = model
+    call = only(run_in(eye, layer, X))
+    assert call.layer == "inner" and applies(call.mask, CAUSAL) and call.lengths == (2, 2, 6, 6)
+
+
+@both
+@pytest.mark.parametrize("more", ["add_zero_attn", "add_bias_kv"])
+def test_keys_that_multi_head_attention_adds_are_keys(eye, more):
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True, **{more: True})
+    for weights in (True, False):
+        layer = Call(lambda x: model(x, x, x, attn_mask=~CAUSAL, need_weights=weights)[0])
+        call = only(run_in(eye, layer, X))
+        assert call.lengths[2:] == (6, 7) and applies(call.mask, functional.pad(CAUSAL, (0, 1), value=True))
+
+
+@both
+def test_encoder_layers_of_torch_are_seen(eye):
+    padding = torch.zeros(2, 6, dtype=torch.bool)
+    padding[1, 4:] = True
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2,
+                                          enable_nested_tensor=False).eval()
+    encoder.other = Call(lambda q: functional.scaled_dot_product_attention(q, q, q))
+    for guard in (torch.enable_grad, torch.no_grad):
+        with guard():
+            rows = run_in(eye, encoder, X, None, padding)
+        assert len(rows.calls) == 2 and all(applies(mask, Mask.from_key_padding(~padding)) for mask in rows)
+
+
+@both
+def test_a_mask_of_heads_is_of_heads(eye):
+    heads = torch.rand(3, 5, 5, generator=torch.Generator().manual_seed(0)) < 0.5
+    call = only(run_in(eye, Call(lambda q: functional.scaled_dot_product_attention(q, q, q, heads)), torch.randn(2, 3, 5, 8)))
+    assert call.mask == Mask(heads[None], "dense")
+
+
+@both
+def test_a_causal_bias_has_no_elements(eye):
+    from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+    q, k = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 5, 8)
+    for bias, align in ((causal_lower_right(3, 5), "bottom-right"), (causal_upper_left(3, 5), "top-left")):
+        call = only(run_in(eye, Call(lambda q, k: functional.scaled_dot_product_attention(q, k, k, bias)), q, k))
+        assert call.mask == Mask.parse(f"causal:align={align}", (3, 5))
+
+
+@both
+@pytest.mark.parametrize("call, words", [
+    (lambda q: functional.scaled_dot_product_attention(q[None], q[None], q[None], torch.ones(1, 1, 1, 6, 6).bool()), "5 axes"),
+    (lambda q: torch.vmap(lambda q, m: functional.scaled_dot_product_attention(q, q, q, m))(q, torch.ones(2, 6, 6).bool()), "Batched"),
+    (lambda q: torch.vmap(lambda q: (q @ q.transpose(-1, -2)).softmax(-1))(q), "is not over"),
+    (lambda q: torch.softmax(input=q @ q.transpose(-1, -2), dim=-2), "over axis -2"),
+])
+def test_a_call_that_is_not_read_is_a_row(eye, call, words):
+    rows = run_in(eye, Call(call), torch.randn(2, 3, 6, 8))
+    assert words in only(rows).unread and not rows.check()
+
+
+@both
+def test_rows_of_nested_tensors_are_read(eye):
+    rows = torch.nested.nested_tensor([torch.randn(2, 3, 8), torch.randn(2, 5, 8)])
+    model = Call(lambda q: functional.scaled_dot_product_attention(q, q, q).to_padded_tensor(0.0))
+    assert only(run_in(eye, model, rows)).mask == Mask.from_padding(torch.arange(5) < torch.tensor([[3], [5]]))
+
+
+def test_both_at_once_and_nested():
+    model = torch.nn.Sequential(Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9)),
+                                Call(lambda x: functional.scaled_dot_product_attention(x, x, x, CAUSAL)))
+    for outer, inner in [(one, other) for one in EYES for other in EYES]:
+        with outer(model) as around:
+            with inner(model) as inside:
+                model(X)
+            model(X)
+        for rows, times in ((around, 2), (inside, 1)):
+            assert [call.times for call in rows.calls] == [times] * 2 and all(applies(mask, CAUSAL) for mask in rows)
+
+
+@both
+def test_every_thread_is_seen(eye):
+    near = {n: torch.ones(6, 6).tril().triu(-n).bool() for n in (1, 3)}
+    model = torch.nn.Sequential(*(Attention(lambda scores, n=n: scores.masked_fill(~near[n], -1e9)) for n in near))
+    with eye(model) as rows:
+        threads = [threading.Thread(target=lambda: [model(X) for _ in range(20)]) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [(call.layer, call.times) for call in rows.calls] in ([("0", 60), ("1", 60)], [("1", 60), ("0", 60)])
+    assert applies(rows["0"], near[1]) and applies(rows["1"], near[3])
+
+
+def test_recomputed_and_mixed_layers_are_seen():
+    from torch.utils.checkpoint import checkpoint
+
+    attention = Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9))
+    model = Call(lambda x: checkpoint(attention, x, use_reentrant=False))
+    model.inner = attention
+    with maskctl.watch(model) as rows:
+        model(X.clone().requires_grad_()).sum().backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            model(X)
+    assert {call.layer for call in rows.calls} == {"inner"} and applies(rows["inner"], CAUSAL) and len(rows) == 1
+    assert {(call.dtype, call.times) for call in rows.calls} == {("float32", 2), ("bfloat16", 1)}
+
+
+@both
+@pytest.mark.parametrize("compiled", ["submodule", "model", "in place"])
+def test_compiled_modules_run_as_written_and_are_seen(eye, compiled):
+    model = torch.nn.Sequential(Attention(), Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9)))
+    if compiled == "submodule":
+        model[1] = torch.compile(model[1])
+    elif compiled == "in place":
+        model[1].compile()
+    whole = torch.compile(model) if compiled == "model" else model
+    expected = model[0](X)
+    with eye(whole) as rows:
+        whole(X)
+    assert torch.equal(model[0](X), expected) and rows.layers == ["0", "1"] and applies(rows["1"], CAUSAL)
+    assert "ran as they are written" in rows.table()
+
+
+class Registry:
+    """transformers' table of attention functions."""
+
+    def __init__(self, **functions):
+        self._global_mapping, self._local_mapping = functions, {}
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    def put(name, function, is_own=False):
+        home = types.ModuleType("transformers.modeling_utils")
+        home.ALL_ATTENTION_FUNCTIONS = Registry(**{name: function})
+        if is_own:
+            function.__module__ = "transformers.integrations"
+        monkeypatch.setitem(sys.modules, home.__name__, home)
+        mapping = home.ALL_ATTENTION_FUNCTIONS._global_mapping
+        return Call(lambda q, k, mask=None, **flags: mapping[name](Call(None), q, k, k, mask, **flags))
+
+    return put
+
+
+@both
+def test_a_registered_function_is_called_by_position(eye, registered):
+    def causal(module, q, k, v, attention_mask, scaling=None, **_):
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def closed(module, q, k, v, mask, **_):
+        return q * 2
+
+    q = torch.randn(1, 2, 6, 8)
+    assert only(run_in(eye, registered("mine", causal), q, q)).mask == Mask(CAUSAL)
+    rows = run_in(eye, registered("mine", closed), q, q, CAUSAL)
+    assert "what closed does with its arguments is its own" in only(rows).unread and not rows.check()
+
+
+@both
+def test_positions_that_start_over_pack(eye, registered):
+    def flash_attention_forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
+                                sliding_window=None, softcap=None, is_causal=None, **_):
+        return query
+
+    q = torch.randn(1, 2, 8, 4)
+    inner = registered("flash_attention_2", flash_attention_forward, True)
+    for positions, pipeline in (([0, 1, 2, 0, 1, 2, 3, 4], "doc:lens=3+5 | causal"), (list(range(8)), "causal")):
+        model = Call(lambda q: inner.does(q, q, position_ids=torch.tensor([positions]), is_causal=True))
+        assert only(run_in(eye, model, q)).mask == Mask.parse(pipeline, 8)
+
+
+@both
+def test_query_heads_that_are_packed_into_rows_are_heads_again(eye, registered):
+    def sdpa_attention_forward(module, query, key, value, attention_mask, **_):
+        folded = query.reshape(query.shape[0], key.shape[1], -1, query.shape[-1])
+        return functional.scaled_dot_product_attention(folded, key, value, attention_mask)
+
+    q, k = torch.randn(2, 4, 1, 8), torch.randn(2, 2, 7, 8)
+    valid = torch.ones(2, 1, 1, 7, dtype=torch.bool)
+    valid[1, ..., :3] = False
+    model = registered("sdpa", sdpa_attention_forward, True)
+    call = only(run_in(eye, model, q, k, valid))
+    assert call.lengths == (2, 4, 1, 7) and call.mask == Mask(valid, "dense")
+    heads = torch.rand(2, 2, 2, 7, generator=torch.Generator().manual_seed(0)) < 0.5
+    call = only(run_in(eye, model, q, k, heads))
+    assert call.lengths == (2, 4, 1, 7) and call.mask == Mask(heads.reshape(2, 4, 1, 7), "dense")
+
+
+def test_only_some_calls_of_a_loop_are_watched(monkeypatch):
+    model = torch.nn.Sequential(Attention())
+    seen = []
+    for _ in range(5):
+        with maskctl.watch(model, every=2) as rows:
+            model(X)
+        seen.append(len(rows))
+    assert seen == [1, 0, 1, 0, 1]
+    monkeypatch.setenv("RANK", "1")
+    for rank, count in ((0, 0), (1, 1)):
+        with maskctl.capture(model, rank=rank) as rows:
+            model(X)
+        assert len(rows) == count
+    for layer in (ByHand(), Attention(lambda scores: scores.masked_fill(CAUSAL, -1e9))):
+        broken = torch.nn.Sequential(layer)
+        with pytest.raises(Error, match="^0: not read|polarity"), maskctl.watch(broken, fail=True):
+            broken(X)
+    with pytest.raises(Error, match="watch: every=0: expected a whole number"):
+        maskctl.watch(model, every=0)
