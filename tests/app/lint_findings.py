@@ -4,8 +4,9 @@ must not say it. Prints "N findings, N wrong"; exits 1 when any is wrong. Needs 
 
     lint_findings.py EXAMPLES
 
-EXAMPLES is a JSON file: [{"id": ..., "severity": ..., "folder": of the arrays, "has": arguments,
-"lacks": arguments, "nowhere": whether it is about a whole array or mask and names no place}, ...]
+Each line of EXAMPLES has an id, the severity, the arguments of check that have the finding, those that
+nearly have it, and "nowhere" if it is about a whole array or mask and names no place, between tabs.
+The arrays of a finding are in the folder of its id.
 """
 import json
 import subprocess
@@ -13,20 +14,16 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def mistakes(example):
+def mistakes(name, severity, arguments, nearly, place):
     """What is wrong with the reports of one finding."""
-    name, severity = example["id"], example["severity"]
 
     def run(arguments, form):
-        done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True,
-                              cwd=example["folder"], stdout=subprocess.PIPE, timeout=60,
-                              encoding="utf-8")
+        done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True, cwd=name,
+                              stdout=subprocess.PIPE, timeout=60, encoding="utf-8")
         return done.returncode, done.stdout
 
-    nearly = json.loads(run(example["lacks"], "json")[1])["findings"]
-    if name in [finding["id"] for finding in nearly]:
-        yield f"found by check {example['lacks']}"
-    arguments = example["has"]
+    if name in [finding["id"] for finding in json.loads(run(nearly, "json")[1])["findings"]]:
+        yield f"found by check {nearly}"
     status, text = run(arguments, "json")
     found = {finding["id"]: finding for finding in json.loads(text)["findings"]}
     if name not in found:
@@ -35,7 +32,7 @@ def mistakes(example):
     one = found[name]
     if one["severity"] != severity or not (one["message"] and one["why"] and one["fix"]):
         yield f"incomplete: {one}"
-    if not one["where"] and not example["nowhere"]:
+    if not one["where"] and place != "nowhere":
         yield "does not say where"
     bad = any(finding["severity"] != "note" for finding in found.values())
     if status != (1 if bad else 0):
@@ -83,13 +80,13 @@ def place_mistakes(result, artifacts):
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
-        examples = json.load(file)
+        examples = [line.rstrip("\n").split("\t") for line in file]
     wrong = 0
     for example in examples:
-        found = list(mistakes(example))
+        found = list(mistakes(*example))
         wrong += bool(found)
         for what in found:
-            print(f"{example['id']}: {what}")
+            print(f"{example[0]}: {what}")
     print(f"{len(examples)} findings, {wrong} wrong")
     return 1 if wrong or not examples else 0
 

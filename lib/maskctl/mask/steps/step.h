@@ -21,7 +21,7 @@ class Step {
   Step(Rule rule)  // NOLINT: a rule is a step
       : row_(&step::row_of<Rule>()), rule_(std::move(rule)) {}
 
-  /// The table entry of the step's rule (rule.h), for code that treats all rules alike.
+  /// The table entry of the rule (rule.h, private), for code that treats all rules alike.
   const RuleInfo& row() const { return *row_; }
 
   template <step::Rule Rule>
