@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/demo.h"
 #include "app/cli/completion/completion.h"
 #include "app/cli/environment.h"
 #include "app/cli/launcher.h"
@@ -208,6 +209,10 @@ int CommandLine::run() {
   }
   refuse_extras();
   if (!command_) {
+    if (words_.empty()) {
+      write_stdout(demo_text(Session(settings_, front_end())), use_color(settings_.color));
+      return 0;
+    }
     write_stderr(short_help());
     return 2;
   }

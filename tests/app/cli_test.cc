@@ -34,7 +34,7 @@ std::vector<std::string> commands(const Sandbox& sandbox) {
   std::vector<std::string> out;
   std::istringstream lines(sandbox.run("maskctl __complete help ''").out);
   for (std::string line; std::getline(lines, line);) out.push_back(line.substr(0, line.find('\t')));
-  REQUIRE(out.size() == 27);
+  REQUIRE(out.size() == 28);
   return out;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("help: each command has a page with examples before options") {
 TEST_CASE("help: lists each command once, in groups") {
   const Sandbox sandbox;
   const std::vector<std::string> names = commands(sandbox);
-  for (const std::string line : {"maskctl --help", "maskctl --help-all", "maskctl 2>&1"}) {
+  for (const std::string line : {"maskctl --help", "maskctl --help-all", "maskctl --quiet 2>&1"}) {
     const std::string page = sandbox.run(line).out;
     INFO(line);
     std::size_t last = 0;
@@ -136,15 +136,39 @@ TEST_CASE("help: options that it leaves out work") {
   check_refused("maskctl --help-all stats --frobnicate", "see maskctl stats --help");
 }
 
-TEST_CASE("no arguments give the short help on stderr and exit 2") {
-  const Outcome outcome = Sandbox().run("maskctl");
-  CHECK(outcome.status == 2);
-  CHECK(outcome.out.empty());
-  CHECK(contains(outcome.err, "`maskctl COMMAND --help` say more"));
+TEST_CASE("the program alone draws a mask, says what to try, and the demo is that mask") {
+  const Sandbox sandbox;
+  const Outcome alone = sandbox.run("maskctl");
+  CHECK(alone.status == 0);
+  CHECK(alone.err.empty());
+  CHECK(contains(alone.out, "24 queries x 24 keys, 95 open (16.5%), 1 leak"));
+  CHECK(contains(alone.out, "maskctl demo"));
+  CHECK(contains(sandbox.run("maskctl --quiet").err, "`maskctl COMMAND --help` say more"));
+
+  const Outcome demo = sandbox.run("maskctl demo masks");
+  CHECK(demo.status == 0);
+  CHECK(sandbox.run("cmp masks/leaked.npy samples/leaked.npy").status == 0);
+  const Outcome found =
+      sandbox.run("maskctl check masks/leaked.npy --segments masks/leaked_ids.npy");
+  CHECK(found.status == 1);
+  CHECK(found.out.starts_with("error: document-leak: 1 cell across documents\n"));
+  check_refused("maskctl demo samples", "samples/leaked.npy exists");
+  check_refused("maskctl demo samples/leaked.npy", "cannot make the folder");
+}
+
+TEST_CASE("gen draws where nothing is written") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run("maskctl gen causal:n=8 -t window:keys=2").out ==
+        sandbox.run("maskctl show gen:causal:n=8 -t window:keys=2").out);
+  const std::string ids = sandbox.run("maskctl gen segments:n=12,docs=3,seed=1").out;
+  CHECK(contains(ids, "12 queries x 12 keys, "));
+  check_refused(sandbox, "maskctl gen cusal:n=8", "did you mean 'causal'?", 3);
 }
 
 TEST_CASE("mistyped names are answered with the nearest one") {
   check_refused("maskctl shw x.npy", "unknown command 'shw'; did you mean 'show'?");
+  check_refused("maskctl version", "unknown command 'version'; did you mean '--version'?");
+  check_refused("maskctl show --hlep", "unknown option '--hlep'; did you mean '--help'?");
   check_refused("maskctl stats --blok 64 x.npy",
                 "unknown option '--blok'; did you mean '--block'?");
   check_refused("maskctl stats x.npy --blok=64", "did you mean '--block'?");
@@ -209,7 +233,6 @@ TEST_CASE("missing and repeated values are named") {
   check_refused("maskctl seq", "seq: no WHAT; usage: maskctl seq WHAT SOURCE");
   check_refused("maskctl seq lens", "seq: no SOURCE");
   check_refused("maskctl gen", "gen: no STEP");
-  check_refused("maskctl gen causal:n=4", "gen: no destination");
   check_refused("maskctl apply samples/heads.npy", "apply: no destination");
   check_refused("maskctl combine a b -o c", "--op is missing");
   check_refused("maskctl combine --op and a -o c", "two or more SOURCEs");

@@ -8,7 +8,7 @@ namespace maskctl::app {
   /* kLook   */ ROW(kInfo) ROW(kShow) ROW(kTui) ROW(kStats) ROW(kSeq)                            \
   /* kAsk    */ ROW(kWhy) ROW(kDiff) ROW(kCost) ROW(kRecognise) ROW(kTranslate) ROW(kBlockmap)   \
                 ROW(kOps)                                                                        \
-  /* kChange */ ROW(kGen) ROW(kApply) ROW(kConvert) ROW(kCombine)                                \
+  /* kChange */ ROW(kDemo) ROW(kGen) ROW(kApply) ROW(kConvert) ROW(kCombine)                                \
   /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kVerifyMerge) ROW(kMutants) ROW(kProbe) ROW(kAudit)  \
                 ROW(kBench) ROW(kBackends)                                                        \
   /* kCi     */ ROW(kCheck) ROW(kGolden) ROW(kCompletions)

@@ -6,6 +6,7 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/commands/model_config.h"
+#include "app/cli/drawn.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/session/loader.h"
@@ -65,7 +66,6 @@ Chain layer_chain(const GenOptions& options, Session& session) {
 }
 
 Answer run(const GenOptions& options, Session& session) {
-  require_output(options.output, "gen");
   const bool layered = !options.config.file.empty();
   if (layered != !options.layer.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: --hf-config FILE and --layer N go together");
@@ -78,14 +78,20 @@ Answer run(const GenOptions& options, Session& session) {
     made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));
   }
   const auto* ids = std::get_if<Tensor>(&made);
-  if (ids && options.source.transforms.empty()) {
+  const bool draws = options.output.dest.empty();
+  if (ids && options.source.transforms.empty() && !draws) {
     write_output(*ids, options.output, session);
     return {};
   }
-  Mask mask =
-      ids ? mask_from_segments(*ids, *ids, options.source.pad_id) : std::get<Mask>(std::move(made));
-  write_output(loader.transformed(std::move(mask)), options.output, session);
-  return {};
+  const Mask mask = loader.transformed(ids ? mask_from_segments(*ids, *ids, options.source.pad_id)
+                                           : std::get<Mask>(std::move(made)));
+  if (!draws) {
+    write_output(mask, options.output, session);
+    return {};
+  }
+  SegmentTensors along;
+  if (ids && options.source.transforms.empty()) along = {*ids, *ids};
+  return {drawn(mask, with_pipeline("gen:" + step, options.source), along, session)};
 }
 
 }  // namespace
@@ -94,8 +100,9 @@ extern const Command kGen = command<GenOptions, declare, run>({
     .name = "gen",
     .group = kChange,
     .operands = "STEP",
-    .summary = "make a mask or segment ids from nothing",
-    .examples = "  maskctl gen causal:n=1024 -o causal.npy\n"
+    .summary = "make a mask or segment ids from nothing; without -o, draw it",
+    .examples = "  maskctl gen causal:n=16\n"
+                "  maskctl gen causal:n=1024 -o causal.npy\n"
                 "  maskctl gen segments:n=4096,docs=7,seed=1 -o seg.npy\n"
                 "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"
                 "  maskctl gen --hf-config config.json --layer 5 n=4096 -o layer5.npy\n",

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "app/cli/commands/command.h"
@@ -29,7 +30,7 @@ namespace {
 
 struct TranslateOptions {
   SourceOptions source;
-  std::vector<std::string> arguments;  // arguments of the library `from`: one text
+  std::vector<std::string> arguments;  // words of the arguments of the library `from`
   std::string from, to;
   ModelConfigOptions config;
   std::string table;  // W: what window W means in each library; "all": all arguments of all
@@ -66,6 +67,21 @@ constexpr std::size_t kNameWidth = 17;
 constexpr Index kMostKeys = (Index{1} << 31) - 1;
 
 std::string step_text(const Step& step) { return to_text(Chain{step}); }
+
+/// The words of a shell as one text: arguments with commas between them, but not inside brackets.
+std::string joined_arguments(std::span<const std::string> words) {
+  std::string out;
+  for (const std::string& word : words) {
+    const auto count = [&out](const char* signs) {
+      return std::ranges::count_if(out, [signs](char c) { return std::strchr(signs, c); });
+    };
+    const bool ended = out.ends_with(',') || word.starts_with(',');
+    const bool inside = count("([{") > count(")]}");
+    if (!out.empty()) out += ended || inside ? " " : ", ";
+    out += word;
+  }
+  return out;
+}
 
 const Library& parse_library(std::string_view text, std::string_view option) {
   return *libraries()[parse_choice(text, option, library_names())];
@@ -258,8 +274,7 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session
   }
   Chain chain;
   if (!options.from.empty()) {
-    chain = parse_library(options.from, "--from")
-                .read(options.arguments.empty() ? "" : options.arguments.front());
+    chain = parse_library(options.from, "--from").read(joined_arguments(options.arguments));
   } else {
     Loader loader(options.source, session);
     chain = loader.chain();
@@ -274,12 +289,6 @@ void check_inputs(const TranslateOptions& options) {
                             "for a mask in a file, give -t PIPELINE, which maskctl recognise FILE "
                             "prints",
                             printable(options.arguments.front())));
-  }
-  if (options.arguments.size() > 1) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("translate: {} words of ARGUMENTS: expected one, with commas, as in "
-                            "'{}'",
-                            options.arguments.size(), joined(options.arguments, ", ")));
   }
   const int inputs = !options.from.empty() + !options.config.file.empty() +
                      !options.source.transforms.empty() + !options.table.empty();

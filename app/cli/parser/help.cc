@@ -121,9 +121,9 @@ std::string shared_sections() {
 }
 
 /// False for suggestions that differ too much. Short options need this test because two edits turn
-/// one into nearly any other: "--head" is not a typo of "--help".
+/// one into nearly any other: "--head" is not a typo of "--help", but "--hlep" is.
 bool is_likely(std::string_view word, std::string_view option) {
-  if (word.size() >= 8) return true;
+  if (word.size() >= 8 || std::ranges::is_permutation(word, option)) return true;
   const std::size_t common = word.size() == option.size() ? word.size() - 1 : 3;
   return option.substr(0, common) == word.substr(0, common);
 }
@@ -225,8 +225,10 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
         if (!option.operand) names.push_back(option.long_name());
       }
     }
+    names.emplace_back("--help");
   } else if (!command) {
     for (const Command* known : commands()) names.emplace_back(known->name);
+    names.emplace_back("--version");
   }
   const char* what = is_option ? "unknown option"
                      : command ? "unexpected argument"
