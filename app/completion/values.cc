@@ -11,6 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/golden/manifest.h"
+#include "maskctl/inspect/check/finding.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/io/kinds/kind.h"
@@ -61,6 +62,10 @@ void generator(const Part& part, const LineBefore&, Completions& out) {
 
 void step_name(const Part& part, const LineBefore&, Completions& out) {
   for (const StepInfo& info : step_infos()) out.add(part, info.name, info.meaning);
+}
+
+void finding(const Part& part, const LineBefore&, Completions& out) {
+  for (const LintRule& rule : lint_rules()) out.add(part, rule.id, rule.summary);
 }
 
 void kind(const Part& part, const LineBefore&, Completions& out) {
@@ -179,6 +184,7 @@ constexpr Row kRows[] = {
     {"LIBRARY", library},   {"LIBRARY+...", library},
     {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
     {"MUTANT", mutant},     {"NAME=SOURCE", merged},
+    {"ID", finding},
 };
 
 /// True for a choice that is typed literally: "all" in "N|all", but not N.

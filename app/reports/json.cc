@@ -82,6 +82,12 @@ Json json_of(const InfoReport& report) {
   }
   out["closed_by"] = or_null(report.closed_by);
   out["adds"] = report.bias;
+  out["unseen"] = Json::array();
+  for (const UnseenKeys& one : report.unseen) {
+    Json keys = Json::array();
+    for (const Range& range : one.keys) keys.push_back({range.begin, range.end});
+    out["unseen"].push_back({{"batch", one.batch}, {"keys", std::move(keys)}});
+  }
   out["reason"] = or_null(report.reason);
   out["error"] = or_null(report.error);
   out["arrays"] = Json::array();

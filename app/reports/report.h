@@ -17,6 +17,7 @@
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/closing.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/find/unseen.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/tensor.h"
@@ -71,6 +72,7 @@ struct InfoReport {
   std::string kind;
   std::string polarity;  // "1" or "0": the value that may attend
   Index open = 0;
+  std::vector<UnseenKeys> unseen;
   std::string tier;
   Index bytes = 0;
   std::vector<ArrayReport> arrays;  // the arrays in the SOURCE

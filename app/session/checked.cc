@@ -8,29 +8,31 @@
 namespace maskctl::app {
 namespace {
 
-CheckedSource from_positions(const std::string& name, Tensor array) {
+CheckedSource from_positions(DocumentSource own) {
   CheckedSource out;
-  const Tensor ids = documents_from_positions(array);
-  out.loaded.mask = mask_from_segments(ids, ids, -1);
-  out.loaded.q_segment_ids = out.loaded.kv_segment_ids = ids;
+  const Tensor q = documents_from_positions(own.q);
+  const Tensor kv = own.kv ? documents_from_positions(*own.kv) : q;
+  out.loaded.mask = mask_from_segments(q, kv, -1);
+  out.loaded.q_segment_ids = q;
+  out.loaded.kv_segment_ids = kv;
   out.checked.start = out.loaded.mask;
-  out.checked.own_documents =
-      DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, name};
+  out.checked.own_documents = std::move(own);
   return out;
 }
 
-CheckedSource from_cu_seqlens(const std::string& name, Tensor array, const Loader& loader) {
+CheckedSource from_cu_seqlens(DocumentSource own, const Loader& loader) {
   const auto extent = [&shape = loader.source().shape](std::size_t axis) {
     return shape ? std::optional((*shape)[axis]) : std::nullopt;
   };
   CheckedSource out;
-  const DocumentSource own{DocumentForm::kCuSeqlens, std::move(array), {}, -1, name};
-  out.checked.own_documents = own;
   out.checked.own_tokens = extent(2);
-  if (!makes_documents(own, extent(2))) return out;
-  out.loaded.mask = mask_from_cu_seqlens(own.q, own.q, extent(2), extent(3));
+  out.checked.own_keys = extent(3);
+  out.checked.own_documents = own;
+  if (!makes_documents(own, extent(2), extent(3))) return out;
+  out.loaded.mask = mask_from_cu_seqlens(own.q, own.kv.value_or(own.q), extent(2), extent(3));
   out.checked.start = out.loaded.mask;
   out.checked.own_tokens = out.loaded.mask.queries();
+  out.checked.own_keys = out.loaded.mask.keys();
   return out;
 }
 
@@ -38,13 +40,17 @@ CheckedSource from_cu_seqlens(const std::string& name, Tensor array, const Loade
 
 CheckedSource read_checked(const std::string& name, Loader& loader, RowsSink rows_read) {
   const std::optional<ArrayKind> as = loader.source().as;
-  const bool raw =
-      !two_sources(name) && (as == ArrayKind::kPositions || as == ArrayKind::kCuSeqlens);
-  if (raw) {
-    Tensor array = loader.array(name);
-    CheckedSource out = as == ArrayKind::kPositions
-                            ? from_positions(name, std::move(array))
-                            : from_cu_seqlens(name, std::move(array), loader);
+  if (as == ArrayKind::kPositions || as == ArrayKind::kCuSeqlens) {
+    const bool positions = as == ArrayKind::kPositions;
+    const auto two = loader.sides(name);
+    DocumentSource own{positions ? DocumentForm::kPositions : DocumentForm::kCuSeqlens,
+                       loader.array(two ? two->q : name),
+                       {},
+                       -1,
+                       name};
+    if (two) own.kv = loader.array(two->kv);
+    CheckedSource out =
+        positions ? from_positions(std::move(own)) : from_cu_seqlens(std::move(own), loader);
     out.loaded.kind = *as;
     return out;
   }

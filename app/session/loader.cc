@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "app/session/ejkernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/io/array_io.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/pipeline/load.h"
@@ -149,6 +151,24 @@ Tensor Loader::array(const std::string& source) {
   Tensor tensor = read_array(source, options().read, &notes);
   print(notes);
   return tensor;
+}
+
+std::optional<TwoSources> Loader::sides(const std::string& source) {
+  if (session_.given(source) || is_generator(source)) return std::nullopt;
+  if (const auto two = two_sources(source)) return two;
+  const SourceName named = parse_source_name(source);
+  std::error_code failed;
+  if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) {
+    return std::nullopt;
+  }
+  std::optional<TwoSources> out(std::in_place);
+  const auto container = session_.containers().open(named.path, options().read);
+  for (const std::string& key : container->keys()) {
+    const std::string name = key.substr(key.starts_with('/') ? 1 : 0);
+    if (name != "q" && name != "kv") return std::nullopt;
+    (name == "q" ? out->q : out->kv) = source + ":" + key;
+  }
+  return out->q.empty() || out->kv.empty() ? std::nullopt : out;
 }
 
 ArraySource Loader::array_source(const std::string& source) {

@@ -23,6 +23,9 @@ class Loader {
   bool generates(const std::string& source) const;
   /// Reads an array as stored, for commands that do not interpret it as a mask.
   Tensor array(const std::string& source);
+  /// The SOURCEs of queries and keys: of "q=SOURCE,kv=SOURCE", or of a container that holds the
+  /// arrays q and kv and no other. Nothing for any other SOURCE.
+  std::optional<TwoSources> sides(const std::string& source);
   /// Opens an array for reading piece by piece. Throws Error(kInvalidArgument) for standard input,
   /// because only one MPI rank has it.
   ArraySource array_source(const std::string& source);

@@ -14,6 +14,19 @@ namespace {
 
 const fs::path kRoot = MASKCTL_SOURCE_DIR;
 
+/// Writes what the example of a row makes into a folder of its own, and returns its line.
+std::string explained(const LintRule& rule, const Sandbox& sandbox) {
+  const std::string lines(rule.example), folder = std::string(rule.id) + "-example";
+  const std::size_t last = lines.rfind('\n') + 1;
+  constexpr std::string_view kCheck = "maskctl check ";
+  REQUIRE(lines.substr(last).starts_with(kCheck));
+  fs::create_directory(sandbox.work() / folder);
+  if (last > 0) CHECK(sandbox.run("cd " + folder + " && " + lines.substr(0, last)).status == 0);
+  const bool nowhere = claim_of(rule.key).example().nowhere;
+  return std::string(rule.id) + '\t' + std::string(name(rule.severity)) + '\t' + folder + '\t' +
+         lines.substr(last + kCheck.size()) + "\t\t" + (nowhere ? "nowhere" : "somewhere") + '\n';
+}
+
 /// Writes the arrays of an example into a folder of its own, and returns the line that the script
 /// reads.
 std::string written(const LintRule& rule, const fs::path& work) {
@@ -25,7 +38,8 @@ std::string written(const LintRule& rule, const fs::path& work) {
   }
   std::string line(rule.id);
   for (const std::string_view part :
-       {name(rule.severity), std::string_view(example.has), std::string_view(example.lacks),
+       {name(rule.severity), rule.id, std::string_view(example.has),
+        std::string_view(example.lacks),
         std::string_view(example.nowhere ? "nowhere" : "somewhere")}) {
     line += '\t' + std::string(part);
   }
@@ -61,7 +75,9 @@ std::string with_row(std::string page, const LintRule& rule, const LintRule* bef
 TEST_CASE("each finding can be provoked, and says what, where, why and what to do in each format") {
   const Sandbox sandbox;
   std::string examples;
-  for (const LintRule& rule : lint_rules()) examples += written(rule, sandbox.work());
+  for (const LintRule& rule : lint_rules()) {
+    examples += written(rule, sandbox.work()) + explained(rule, sandbox);
+  }
   spit(sandbox.work() / "examples", examples);
   const Outcome outcome = sandbox.run(
       "/usr/bin/python3 '" + (kRoot / "tests/app/lint_findings.py").string() + "' examples");

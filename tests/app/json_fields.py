@@ -59,6 +59,7 @@ golden update m.toml --force
 seq lens samples/padded.npy --as padding
 blockmap gen:causal:n=64 --block 16
 ops
+explain
 attend flash_attention --axes Tq=8+Tk=8
 verify gen:causal:n=8
 verify gen:window:keys=32,n=64 {KERNEL}

@@ -4,9 +4,9 @@ must not say it. Prints "N findings, N wrong"; exits 1 when any is wrong. Needs 
 
     lint_findings.py EXAMPLES
 
-Each line of EXAMPLES has an id, the severity, the arguments of check that have the finding, those that
-nearly have it, and "nowhere" if it is about a whole array or mask and names no place, between tabs.
-The arrays of a finding are in the folder of its id.
+Each line of EXAMPLES has an id, the severity, the folder of the arrays, the arguments of check that have
+the finding, those that nearly have it, if any, and "nowhere" if it is about a whole array or mask and
+names no place, between tabs.
 """
 import json
 import subprocess
@@ -14,15 +14,15 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def mistakes(name, severity, arguments, nearly, place):
+def mistakes(name, severity, folder, arguments, nearly, place):
     """What is wrong with the reports of one finding."""
 
     def run(arguments, form):
-        done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True, cwd=name,
+        done = subprocess.run(f"maskctl -q check {arguments} --format {form}", shell=True, cwd=folder,
                               stdout=subprocess.PIPE, timeout=60, encoding="utf-8")
         return done.returncode, done.stdout
 
-    if name in [finding["id"] for finding in json.loads(run(nearly, "json")[1])["findings"]]:
+    if nearly and name in [finding["id"] for finding in json.loads(run(nearly, "json")[1])["findings"]]:
         yield f"found by check {nearly}"
     status, text = run(arguments, "json")
     found = {finding["id"]: finding for finding in json.loads(text)["findings"]}
@@ -86,7 +86,7 @@ def main():
         found = list(mistakes(*example))
         wrong += bool(found)
         for what in found:
-            print(f"{example[0]}: {what}")
+            print(f"{example[0]}, check {example[3]}: {what}")
     print(f"{len(examples)} findings, {wrong} wrong")
     return 1 if wrong or not examples else 0
 

@@ -66,10 +66,11 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// Adds to a report how many cells of the mask are open, how the mask is stored (its tier), and how
-/// many bytes it takes.
+/// Adds to a report how many cells of the mask are open, which keys nothing sees, how the mask is
+/// stored (its tier), and how many bytes it takes.
 InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
+  report.unseen = unseen_keys(*report.mask);
   report.tier = tier(*report.mask);
   report.bytes = bytes_held(*report.mask);
   return report;
@@ -143,6 +144,9 @@ std::string mask_text(const InfoReport& report) {
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} open", percent(report.open, mask.cells()),
                                      grouped(report.open), counted(mask.cells(), "cell")));
+  if (!report.unseen.empty()) {
+    out += line("unseen", "no query sees " + unseen_words(report.unseen, mask));
+  }
   out += line("heads", fmt::format("{} in all batches, {} distinct", mask.batch() * mask.heads(),
                                    mask.distinct().size()));
   out += line("memory", fmt::format("{} as {}", bytes_text(report.bytes),

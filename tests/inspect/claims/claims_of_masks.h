@@ -121,10 +121,30 @@ struct Claim<FindingId::kNearly> {
     const PlainCells& cells = claim.cells;
     const twin::Dense steps = claim.made_by(steps_of(claim));
     const auto [all, real] = claim.differing(steps);
-    return (finding.count == all || finding.count == real) &&
+    return (finding.count == all || finding.count == real) && are_differing_pieces(claim, steps) &&
            cells.open(claim.b(), claim.h(), claim.q(), claim.k()) !=
                steps.get(claim.b(), claim.h(), claim.q(), claim.k());
   }
+};
+
+template <>
+struct Claim<FindingId::kExtentsExchanged> {
+  static Tensor read_as(bool exchanged) {
+    Tensor out(DType::kBool, {10, 20});
+    for (Index i = 0; i < 200; ++i) {
+      const Index row = i / (exchanged ? 10 : 20), column = i % (exchanged ? 10 : 20);
+      out.as<std::uint8_t>()[static_cast<std::size_t>(i)] = column <= row + (exchanged ? 0 : 10);
+    }
+    return out;
+  }
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "b.npy --as dense",
+            .arrays = {{"a", read_as(true)}, {"b", read_as(false)}},
+            .nowhere = true};
+  }
+  static CheckedMask question() { return {.start = mask_from_dense(read_as(true))}; }
+  static bool holds(const Claimed& claim) { return is_in_other_rows(claim); }
 };
 
 template <>
@@ -289,10 +309,11 @@ struct Claim<FindingId::kHeadsDocuments> {
   }
   static bool holds(const Claimed& claim) {
     const PlainCells& cells = claim.cells;
-    Index crossing = 0;
-    for (Index h = 0; h < cells.heads(); ++h)
-      crossing += cells_across(cells, claim.b(), h, lengths_of(claim)) > 0;
-    return crossing > 0 && cells_across(cells, claim.b(), claim.h(), lengths_of(claim)) == 0;
+    const Index other = claim.number_after(" tokens long, and head ");
+    return cells_across(cells, claim.b(), other, lengths_of(claim)) == claim.count() &&
+           claim.count() > 0 && cells_across(cells, claim.b(), claim.h(), lengths_of(claim)) == 0 &&
+           sees_across(cells, claim.b(), other, claim.number_after(", the first of query "),
+                       lengths_of(claim));
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -90,19 +91,33 @@ inline std::vector<Index> lengths_of(const Claimed& claim) {
   }
 }
 
+/// The number of the document of a token; tokens past the last are in one more.
+inline Index document_of(Index token, const std::vector<Index>& lengths) {
+  Index number = 0, end = 0;
+  for (const Index length : lengths) {
+    end += length;
+    if (token < end) return number;
+    ++number;
+  }
+  return number;
+}
+
 /// How many open cells of a plane have query and key on two sides of a border between documents?
 inline Index cells_across(const PlainCells& cells, Index b, Index h,
                           const std::vector<Index>& lengths) {
-  const auto document = [&](Index token) {
-    Index number = 0, end = 0;
-    for (const Index length : lengths) {
-      end += length;
-      if (token < end) return number;
-      ++number;
-    }
-    return number;
+  return cells.open_cells(
+      b, h, [&](Index q, Index k) { return document_of(q, lengths) != document_of(k, lengths); });
+}
+
+/// Whether the query sees another document, and none before it does.
+inline bool sees_across(const PlainCells& cells, Index b, Index h, Index query,
+                        const std::vector<Index>& lengths) {
+  const auto across_until = [&](Index last) {
+    return cells.open_cells(b, h, [&](Index q, Index k) {
+      return q <= last && document_of(q, lengths) != document_of(k, lengths);
+    });
   };
-  return cells.open_cells(b, h, [&](Index q, Index k) { return document(q) != document(k); });
+  return across_until(query) > 0 && across_until(query - 1) == 0;
 }
 
 /// One batch entry, or one head, differs from all others in that many cells, and those are equal.
@@ -200,6 +215,47 @@ inline std::string steps_of(const Claimed& claim) {
       claim.finding.message.substr(0, claim.finding.message.rfind(" except for "));
   const std::size_t open = named.find(" (");
   return open == std::string::npos ? named : named.substr(open + 2, named.size() - open - 3);
+}
+
+/// The cells of the mask, one after another, are those of the steps that the message names, in as
+/// many rows as the mask has keys.
+inline bool is_in_other_rows(const Claimed& claim) {
+  const PlainCells& cells = claim.cells;
+  const Index queries = cells.queries(), keys = cells.keys();
+  const std::string rows =
+      std::to_string(keys) + " rows of " + std::to_string(queries) + " keys are ";
+  const std::size_t at = claim.finding.message.find(rows);
+  if (at == std::string::npos) return false;
+  const Chain chain = load_chain(std::array{claim.finding.message.substr(at + rows.size())}, {});
+  const twin::Dense made = twin::run_chain(twin::Dense(1, 1, keys, queries, true), chain);
+  return cells.planes([&](Index b, Index h) {
+    for (Index i = 0; i < queries * keys; ++i) {
+      const bool open = cells.open(b, h, i / keys, i % keys);
+      if (open != made.get(0, 0, i / queries, i % queries)) return false;
+    }
+    return true;
+  }) == cells.batch() * cells.heads();
+}
+
+/// Whether all cells of the rectangles that a message names differ from the steps, and are as many
+/// as it counts; true of messages that name cells.
+inline bool are_differing_pieces(const Claimed& claim, const twin::Dense& steps) {
+  const std::regex piece(
+      R"((?:batch (\d+), )?(?:head (\d+), )?quer(?:y|ies) (\d+)(?:-(\d+))?, keys? )"
+      R"((\d+)(?:-(\d+))?)");
+  const std::string& text = claim.finding.message;
+  const std::string named = text.substr(text.rfind(" except for "));
+  Index cells = 0;
+  for (std::sregex_iterator at(named.begin(), named.end(), piece), end; at != end; ++at) {
+    const auto number = [&](std::size_t i, Index absent) {
+      return (*at)[i].matched ? std::stoll((*at)[i]) : absent;
+    };
+    const Index b = number(1, 0), h = number(2, 0), q0 = number(3, 0), k0 = number(5, 0);
+    for (Index q = q0; q <= number(4, q0); ++q)
+      for (Index k = k0; k <= number(6, k0); ++k, ++cells)
+        if (claim.cells.open(b, h, q, k) == steps.get(b, h, q, k)) return false;
+  }
+  return cells == claim.count() || named.ends_with(" more");
 }
 
 /// The mask is what the steps that the message names make, and most queries do not see themselves.

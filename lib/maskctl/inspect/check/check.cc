@@ -151,13 +151,17 @@ class Check {
   /// The declared documents; else those of the mask itself, if they still fit it.
   std::optional<Documents> usable_documents(const Mask& mask) const {
     if (given_.documents) {
-      if (!makes_documents(*given_.documents, mask.queries())) return std::nullopt;
+      if (!makes_documents(*given_.documents, mask.queries(), mask.keys())) return std::nullopt;
       return documents_of(*given_.documents, mask);
     }
     const auto& own = given_.own_documents;
     if (!own) return std::nullopt;
+    if (own->form == DocumentForm::kCuSeqlens) {
+      const auto keys = given_.own_keys ? given_.own_keys : given_.own_tokens;
+      if (given_.own_tokens != mask.queries() || keys != mask.keys()) return std::nullopt;
+      return documents_of(*own, mask.queries(), mask.keys());
+    }
     const auto fits = [&](const Tensor& ids, Index tokens) {
-      if (own->form == DocumentForm::kCuSeqlens) return given_.own_tokens == tokens;
       const Index batch = ids.rank() == 1 ? 1 : ids.extent(0);
       return ids.extent(ids.rank() - 1) == tokens && (batch == 1 || batch == mask.batch());
     };
@@ -186,35 +190,40 @@ class Check {
                      ? lint_pattern(pattern, "full", "full")
                      : lint_pattern(pattern, words_of(chain), to_text(chain, "check.npz"));
     if (!found && !known) skip(NotLookedAt::kAnyCells);
-    Findings out = std::move(found).value_or(Findings{});
-    std::ranges::move(lint_recognised(pattern), std::back_inserter(out));
+    Findings out = found ? *std::move(found) : lint_row_length(mask);
+    // A leak that is told cell by cell is not told again of the documents of heads.
+    if (out.empty()) out = lint_recognised(pattern);
     return out;
   }
 
   void check_arrays() {
-    const std::optional<Index> tokens =
-        out_.mask ? std::optional(out_.mask->queries()) : std::nullopt;
+    std::optional<Index> queries, keys;
+    if (out_.mask) queries = out_.mask->queries(), keys = out_.mask->keys();
     std::vector<const DocumentSource*> all;
     if (given_.own_documents) {
-      check_array(*given_.own_documents, given_.own_tokens);
+      check_array(*given_.own_documents, given_.own_tokens,
+                  given_.own_keys ? given_.own_keys : given_.own_tokens);
       all.push_back(&*given_.own_documents);
     }
     if (given_.documents) {
-      check_array(*given_.documents, tokens);
+      check_array(*given_.documents, queries, keys);
       all.push_back(&*given_.documents);
     }
     for (const DocumentSource& array : given_.also) {
-      check_array(array, tokens);
+      check_array(array, queries, keys);
       all.push_back(&array);
     }
     add(lint_descriptions(all));
   }
 
-  void check_array(const DocumentSource& array, std::optional<Index> tokens) {
+  void check_array(const DocumentSource& array, std::optional<Index> queries,
+                   std::optional<Index> keys) {
     if (array.real && array.q.elements() == 0) return;  // flags of padding alone
     switch (array.form) {
       case DocumentForm::kCuSeqlens:
-        return add(lint_cu_seqlens(array.q, tokens));
+        add(lint_cu_seqlens(array.q, queries));
+        if (array.kv) add(lint_cu_seqlens(*array.kv, keys, "cu_seqlens of the keys"));
+        return;
       case DocumentForm::kPositions:
         return add(lint_positions(array.q, array.real));
       case DocumentForm::kSegments:
@@ -237,9 +246,11 @@ bool CheckResult::ok() const {
 
 CheckResult check(const CheckedMask& given) { return Check(given).run(); }
 
-bool makes_documents(const DocumentSource& source, std::optional<Index> tokens) {
+bool makes_documents(const DocumentSource& source, std::optional<Index> queries,
+                     std::optional<Index> keys) {
   return source.form != DocumentForm::kCuSeqlens ||
-         !has(lint_cu_seqlens(source.q, tokens), Severity::kError);
+         (!has(lint_cu_seqlens(source.q, queries), Severity::kError) &&
+          !has(lint_cu_seqlens(source.kv.value_or(source.q), keys), Severity::kError));
 }
 
 }  // namespace maskctl

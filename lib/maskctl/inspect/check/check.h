@@ -32,7 +32,8 @@ struct CheckedMask {
   /// The documents from which the mask was made. They are used where none are declared and they
   /// still fit the mask after its steps; leaks are looked for only if a step opened cells.
   std::optional<DocumentSource> own_documents = {};
-  std::optional<Index> own_tokens = {};  // how many tokens they cover, where they are cu_seqlens
+  std::optional<Index> own_tokens = {};  // how many queries they cover, where they are cu_seqlens
+  std::optional<Index> own_keys = {};    // how many keys, if not as many
   std::optional<Mask> bias = {};         // the cells that a bias leaves open, used with the mask
   ReadFacts reading = {};                // what was noticed while the mask was read
   /// All steps that make the mask from an all-open one, if they are known.
@@ -66,7 +67,9 @@ struct CheckResult {
 /// apply() and documents_of(), and Error(kShape) for a bias of another shape.
 CheckResult check(const CheckedMask& given);
 
-/// False for cu_seqlens that are too wrong to make documents, of this many tokens if it is known.
-bool makes_documents(const DocumentSource& source, std::optional<Index> tokens);
+/// False for cu_seqlens that are too wrong to make documents, of this many queries and keys if it
+/// is known.
+bool makes_documents(const DocumentSource& source, std::optional<Index> queries,
+                     std::optional<Index> keys);
 
 }  // namespace maskctl

@@ -50,6 +50,7 @@ enum class FindingId : std::uint8_t {
   kFuturePart,
   kGroupsJoined,
   kNearly,
+  kExtentsExchanged,
   kRowsOpened,
   kPaddingRowsOpened,
   kTopLeft,
@@ -90,6 +91,8 @@ struct LintRule {
   std::string_view claim;  // what is true of the cells, or of the array, when it is printed
   std::string_view why;    // what backends do with such a mask
   std::string_view fix;
+  /// Command lines for a shell in an empty folder, each in a line; the last shows the finding.
+  std::string_view example;
   Remedy remedy = {};  // another fix, if there is one
   /// What check() does with such a finding beside others.
   enum class Beside : std::uint8_t {

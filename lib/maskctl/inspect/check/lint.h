@@ -24,9 +24,10 @@ struct RuleKey {};
 
 Findings lint_reading(const ReadFacts& facts);
 
-/// Checks cu_seqlens. `tokens`: the expected last entry, if known. Mistakes become findings;
-/// nothing throws.
-Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens);
+/// Checks cu_seqlens. `tokens`: the expected last entry, if known; `what` names them. Mistakes
+/// become findings; nothing throws.
+Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens,
+                         std::string_view what = "cu_seqlens");
 /// Checks segment ids, or position ids, of shape [S] or [B,S]. `real`: the flags of
 /// DocumentSource::real, if they are known.
 Findings lint_segments(const Tensor& array, std::int32_t pad_id);
@@ -59,6 +60,8 @@ Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
 /// "documents and causal" and "doc:lens=9+6+7 | causal".
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
                                      const std::string& text);
+/// Reports a mask of no few steps whose cells make some in rows as long as its columns.
+Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or heads with different
 /// documents.
 Findings lint_recognised(const Pattern& pattern);

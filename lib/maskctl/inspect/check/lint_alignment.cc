@@ -17,7 +17,8 @@ LintRule lint_row(RuleKey<FindingId::kTopLeft>) {
               "right for the first tokens of a static cache, whose later slots are still empty; "
               "wrong where the queries are the last tokens: torch's is_causal and ejkernel's XLA "
               "attention see the first keys only, flash-attention and the Triton kernels the last",
-          .fix = "for the last tokens use align=bottom-right, or an offset of keys - queries"};
+          .fix = "for the last tokens use align=bottom-right, or an offset of keys - queries",
+          .example = "maskctl check gen:full:q=2,k=6 -t causal:align=top-left"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDecodeFirstKey>) {
@@ -28,7 +29,8 @@ LintRule lint_row(RuleKey<FindingId::kDecodeFirstKey>) {
           .why =
               "a decoding step with is_causal aligned top-left attends to token 0 and forgets the "
               "context",
-          .fix = "leave causal out of decoding steps, or use align=bottom-right"};
+          .fix = "leave causal out of decoding steps, or use align=bottom-right",
+          .example = "maskctl check gen:full:q=1,k=6 -t causal:align=top-left"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
@@ -40,7 +42,8 @@ LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
               "the last key is the query's own: with an offset of -1, or a mask that is made "
               "before the cache takes the new token, it does not attend to itself; right only if "
               "the last slot is empty",
-          .fix = "drop the offset, or make the mask for a cache that holds the new token"};
+          .fix = "drop the offset, or make the mask for a cache that holds the new token",
+          .example = "maskctl check gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
@@ -53,7 +56,8 @@ LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
           .why =
               "right in a static cache with one empty slot; wrong where the queries are the last "
               "tokens: they do not attend to themselves",
-          .fix = "drop the offset, or make the mask for a cache that holds the new tokens"};
+          .fix = "drop the offset, or make the mask for a cache that holds the new tokens",
+          .example = "maskctl check gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kAxesExchanged>) {
@@ -65,6 +69,9 @@ LintRule lint_row(RuleKey<FindingId::kAxesExchanged>) {
           "there are one query and as many heads as keys, and the head sees other keys than head 0",
       .why = "each query's row is taken for a head: it is broadcast over the queries, or refused",
       .fix = "add the axis of heads in front of the queries: mask[:, None], not mask[:, :, None]",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("mask.npy", np.tri(6, dtype=bool)[None, :, None])'
+maskctl check mask.npy)",
       .beside = {LintRule::Beside::kSaysPattern}};
 }
 

@@ -12,14 +12,18 @@
 namespace maskctl {
 
 LintRule lint_row(RuleKey<FindingId::kSegmentsReturn>) {
-  return {.id = "segments-return",
-          .severity = Severity::kWarning,
-          .summary = "a segment id recurs after another one",
-          .claim = "the id stands earlier in its row, with other ids in between",
-          .why =
-              "ids mean one document in two parts to dense and Flex masks, but two documents to "
-              "anything that follows cu_seqlens (varlen kernels)",
-          .fix = "sort the tokens by document or give the second part an id of its own"};
+  return {
+      .id = "segments-return",
+      .severity = Severity::kWarning,
+      .summary = "a segment id recurs after another one",
+      .claim = "the id stands earlier in its row, with other ids in between",
+      .why =
+          "ids mean one document in two parts to dense and Flex masks, but two documents to "
+          "anything that follows cu_seqlens (varlen kernels)",
+      .fix = "sort the tokens by document or give the second part an id of its own",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 0, 0]], "i4"))'
+maskctl check ids.npy --as segments)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kSegmentsZeroTail>) {
@@ -33,63 +37,86 @@ LintRule lint_row(RuleKey<FindingId::kSegmentsZeroTail>) {
           "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, "
           "so padding sees padding",
       .fix = "write the pad id",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[1, 1, 2, 2, 0, 0]], "i4"))'
+maskctl check ids.npy --as segments)",
       .remedy = {Remedy::kSetPadIdToZero}};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPositionsOffset>) {
-  return {.id = "positions-offset",
-          .severity = Severity::kNote,
-          .summary = "a row does not start at position 0",
-          .claim = "the first position of the row that is no padding is above 0",
-          .why =
-              "right for the tokens that one rank holds under context parallelism, and for queries "
-              "after a cache; in a whole row rotary embeddings see a shifted document",
-          .fix = "nothing, for a part of a row; else restart position ids at 0 in each document"};
+  return {
+      .id = "positions-offset",
+      .severity = Severity::kNote,
+      .summary = "a row does not start at position 0",
+      .claim = "the first position of the row that is no padding is above 0",
+      .why =
+          "right for the tokens that one rank holds under context parallelism, and for queries "
+          "after a cache; in a whole row rotary embeddings see a shifted document",
+      .fix = "nothing, for a part of a row; else restart position ids at 0 in each document",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("positions.npy", np.array([[3, 4, 5, 0, 1, 2]], "i4"))'
+maskctl check positions.npy --as positions)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPositionsStart>) {
-  return {.id = "positions-start",
-          .severity = Severity::kWarning,
-          .summary = "a document does not start at position 0",
-          .claim = "the position is above 0, and below the one before it or after padding",
-          .why =
-              "rotary embeddings see a shifted document, and tools that find documents by position "
-              "0 join it to the previous one",
-          .fix = "restart position ids at 0 in each document"};
+  return {
+      .id = "positions-start",
+      .severity = Severity::kWarning,
+      .summary = "a document does not start at position 0",
+      .claim = "the position is above 0, and below the one before it or after padding",
+      .why =
+          "rotary embeddings see a shifted document, and tools that find documents by position "
+          "0 join it to the previous one",
+      .fix = "restart position ids at 0 in each document",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("positions.npy", np.array([[0, 1, 2, -1, 3, 4]], "i4"))'
+maskctl check positions.npy --as positions)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPositionsJump>) {
-  return {.id = "positions-jump",
-          .severity = Severity::kWarning,
-          .summary = "position ids jump or repeat inside a row",
-          .claim = "the position is above the one before it by more than 1, or equals it",
-          .why =
-              "each jump reads as a new document where documents come from position ids; "
-              "multi-axis (mRoPE) ids are misread in this way",
-          .fix = "pass segment ids or cu_seqlens instead of deriving them from such positions"};
+  return {
+      .id = "positions-jump",
+      .severity = Severity::kWarning,
+      .summary = "position ids jump or repeat inside a row",
+      .claim = "the position is above the one before it by more than 1, or equals it",
+      .why =
+          "each jump reads as a new document where documents come from position ids; "
+          "multi-axis (mRoPE) ids are misread in this way",
+      .fix = "pass segment ids or cu_seqlens instead of deriving them from such positions",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("positions.npy", np.array([[0, 1, 5, 6, 6, 7]], "i4"))'
+maskctl check positions.npy --as positions)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kNoncanonicalBool>) {
-  return {.id = "noncanonical-bool",
-          .severity = Severity::kWarning,
-          .summary = "bool bytes other than 0 and 1",
-          .claim = "that many bytes of a bool array are neither 0 nor 1",
-          .why =
-              "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with "
-              "1 or multiply do not",
-          .fix = "normalise with mask != 0 before saving"};
+  return {
+      .id = "noncanonical-bool",
+      .severity = Severity::kWarning,
+      .summary = "bool bytes other than 0 and 1",
+      .claim = "that many bytes of a bool array are neither 0 nor 1",
+      .why =
+          "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with "
+          "1 or multiply do not",
+      .fix = "normalise with mask != 0 before saving",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("mask.npy", (np.tri(6) * 2).astype("u1").view(bool))'
+maskctl check mask.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kBiasMixed>) {
-  return {.id = "bias-mixed",
-          .severity = Severity::kWarning,
-          .summary = "a bias closes cells with -inf and with the least finite number",
-          .claim = "some elements are -inf, and others the least finite number",
-          .why =
-              "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a "
-              "row of both sees the keys of finfo.min only",
-          .fix = "use one value",
-          .remedy = {Remedy::kWriteAs, "bias"}};
+  return {
+      .id = "bias-mixed",
+      .severity = Severity::kWarning,
+      .summary = "a bias closes cells with -inf and with the least finite number",
+      .claim = "some elements are -inf, and others the least finite number",
+      .why =
+          "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a "
+          "row of both sees the keys of finfo.min only",
+      .fix = "use one value",
+      .example =
+          R"(python3 -c 'import numpy as np; bias = np.where(np.tri(6), 0, -np.inf).astype("f4"); bias[0, 5] = np.finfo("f4").min; np.save("bias.npy", bias)'
+maskctl check bias.npy)",
+      .remedy = {Remedy::kWriteAs, "bias"}};
 }
 
 namespace {

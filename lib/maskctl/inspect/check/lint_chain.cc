@@ -15,7 +15,8 @@ LintRule lint_row(RuleKey<FindingId::kStepNoOp>) {
           .summary = "a step changes nothing",
           .claim = "the mask is the same before and after the step",
           .why = "what it was meant to close or open already is, or its arguments miss the mask",
-          .fix = "remove it, or correct its arguments; maskctl ops NAME says what it does"};
+          .fix = "remove it, or correct its arguments; maskctl ops NAME says what it does",
+          .example = "maskctl check gen:causal:n=6 -t causal"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kStepReopens>) {
@@ -28,7 +29,8 @@ LintRule lint_row(RuleKey<FindingId::kStepReopens>) {
           .why =
               "a union after documents joins them again: tokens of one type in two documents see "
               "each other",
-          .fix = "open first, close documents and padding last"};
+          .fix = "open first, close documents and padding last",
+          .example = "maskctl check gen:full:n=6 -t 'doc:lens=2+4 | prefix:n=3'"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kStepReopensOrder>) {
@@ -40,7 +42,8 @@ LintRule lint_row(RuleKey<FindingId::kStepReopensOrder>) {
       .why =
           "meant where a step names what must stay open, as prefixes, sinks and global tokens do; "
           "not meant when the order was a mistake",
-      .fix = "move the step in front of the one that closes, if the cells should stay closed"};
+      .fix = "move the step in front of the one that closes, if the cells should stay closed",
+      .example = "maskctl check gen:causal:n=8 -t 'window:keys=2 | sinks:n=2'"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kWindowZero>) {
@@ -51,7 +54,8 @@ LintRule lint_row(RuleKey<FindingId::kWindowZero>) {
           .why =
               "each query sees itself only; the Triton kernels of ejkernel take (0, 0) as no "
               "window at all, XLA applies it",
-          .fix = "write window:keys=1 if meant, or leave the window out"};
+          .fix = "write window:keys=1 if meant, or leave the window out",
+          .example = "maskctl check gen:causal:n=12 -t window:both=0"};
 }
 
 namespace {

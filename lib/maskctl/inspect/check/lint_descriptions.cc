@@ -20,36 +20,47 @@ LintRule lint_row(RuleKey<FindingId::kPositionsSegments>) {
       .why =
           "backends that mask by positions (varlen) and by segments train on different documents; "
           "where only the positions restart, attention crosses documents and the loss still falls",
-      .fix = "make both from the same document lengths"};
+      .fix = "make both from the same document lengths",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 2, 2]], "i4")); np.save("positions.npy", np.array([[0, 1, 2, 3, 0, 1]], "i4"))'
+maskctl check --segments ids.npy --positions positions.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDescriptionsDiffer>) {
-  return {.id = "descriptions-differ",
-          .severity = Severity::kError,
-          .summary = "two descriptions of one batch disagree",
-          .claim =
-              "the token is real, or starts a document, for one of the arrays named and not for "
-              "the other; or they have other numbers of tokens",
-          .why =
-              "code that reads one of them trains on other documents than code that reads the "
-              "other, in silence, as where boundaries of attention_mask replaced explicit "
-              "cu_seqlens (flash-linear-attention#1086)",
-          .fix = "make both from the same document lengths, or give one of them alone"};
+  return {
+      .id = "descriptions-differ",
+      .severity = Severity::kError,
+      .summary = "two descriptions of one batch disagree",
+      .claim =
+          "the token is real, or starts a document, for one of the arrays named and not for "
+          "the other; or they have other numbers of tokens",
+      .why =
+          "code that reads one of them trains on other documents than code that reads the "
+          "other, in silence, as where boundaries of attention_mask replaced explicit "
+          "cu_seqlens (flash-linear-attention#1086)",
+      .fix = "make both from the same document lengths, or give one of them alone",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 3, 6], "i4")); np.save("attention_mask.npy", np.array([[1, 1, 1, 1, 1, 0]], "i4"))'
+maskctl check --cu-seqlens cu.npy --segments attention_mask.npy --pad-id 0)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kLengthsPadded>) {
-  return {.id = "lengths-padded",
-          .severity = Severity::kNote,
-          .summary = "cumulative lengths count padding at the ends of documents",
-          .claim =
-              "the token is of a document by the cumulative lengths and padding by the other "
-              "array, and so are all in which the two disagree, each behind the other tokens of "
-              "its document",
-          .why =
-              "right for padded lengths, which kernels take beside the real ones "
-              "(cu_seqlens_q_padded of Transformer Engine); as the real ones (NeMo-RL#4070) they "
-              "let tokens attend to padding where the mask is not causal",
-          .fix = "give the kernel the real lengths beside them"};
+  return {
+      .id = "lengths-padded",
+      .severity = Severity::kNote,
+      .summary = "cumulative lengths count padding at the ends of documents",
+      .claim =
+          "the token is of a document by the cumulative lengths and padding by the other "
+          "array, and so are all in which the two disagree, each behind the other tokens of "
+          "its document",
+      .why =
+          "right for padded lengths, which kernels take beside the real ones "
+          "(cu_seqlens_q_padded of Transformer Engine); as the real ones (NeMo-RL#4070) they "
+          "let tokens attend to padding where the mask is not causal",
+      .fix = "give the kernel the real lengths beside them",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 8, 16], "i4")); np.save("attention_mask.npy", np.array([[1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]], "i4"))'
+maskctl check --cu-seqlens cu.npy --padding attention_mask.npy)"};
 }
 
 namespace {

@@ -10,14 +10,18 @@
 namespace maskctl {
 
 LintRule lint_row(RuleKey<FindingId::kBiasAndMask>) {
-  return {.id = "bias-and-mask",
-          .severity = Severity::kWarning,
-          .summary = "a bias and a mask are given together",
-          .claim = "that many closed cells of the mask are open in the bias",
-          .why =
-              "ejkernel's XLA attention uses the bias and drops the mask without a word; others "
-              "add both",
-          .fix = "fold the mask into the bias, or leave the bias out"};
+  return {
+      .id = "bias-and-mask",
+      .severity = Severity::kWarning,
+      .summary = "a bias and a mask are given together",
+      .claim = "that many closed cells of the mask are open in the bias",
+      .why =
+          "ejkernel's XLA attention uses the bias and drops the mask without a word; others "
+          "add both",
+      .fix = "fold the mask into the bias, or leave the bias out",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("mask.npy", np.tri(6, dtype=bool)); np.save("bias.npy", np.zeros((6, 6), "f4"))'
+maskctl check mask.npy --bias bias.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDocumentLeak>) {
@@ -29,16 +33,23 @@ LintRule lint_row(RuleKey<FindingId::kDocumentLeak>) {
       .why =
           "training on packed batches mixes documents; the loss still falls, so nothing shows it",
       .fix = "close what crosses documents with the step doc:SRC",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 2, 2]], "i4"))'
+maskctl check gen:causal:n=6 --segments ids.npy)",
       .beside = {LintRule::Beside::kSaysPattern}};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingAttended>) {
-  return {.id = "padding-attended",
-          .severity = Severity::kWarning,
-          .summary = "queries of documents see keys that are padding",
-          .claim = "that many open cells have a query in a document and a key that is padding",
-          .why = "padding keys take part in the softmax and change every output of the row",
-          .fix = "close the keys with the step doc:SRC or pad:SRC"};
+  return {
+      .id = "padding-attended",
+      .severity = Severity::kWarning,
+      .summary = "queries of documents see keys that are padding",
+      .claim = "that many open cells have a query in a document and a key that is padding",
+      .why = "padding keys take part in the softmax and change every output of the row",
+      .fix = "close the keys with the step doc:SRC or pad:SRC",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
+maskctl check gen:full:n=6 --segments ids.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpen>) {
@@ -49,16 +60,23 @@ LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpen>) {
       .claim = "that many open cells have a query that is padding",
       .why =
           "harmless when their outputs are dropped, but they cost work and must not reach the loss",
-      .fix = "nothing, if the loss ignores padding"};
+      .fix = "nothing, if the loss ignores padding",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
+maskctl check gen:causal:n=6 --segments ids.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kRowsOnlyPadding>) {
-  return {.id = "rows-only-padding",
-          .severity = Severity::kError,
-          .summary = "queries of documents see nothing but padding",
-          .claim = "that many rows of documents see keys, all of which are padding",
-          .why = "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
-          .fix = "close padding keys and open the token itself"};
+  return {
+      .id = "rows-only-padding",
+      .severity = Severity::kError,
+      .summary = "queries of documents see nothing but padding",
+      .claim = "that many rows of documents see keys, all of which are padding",
+      .why = "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
+      .fix = "close padding keys and open the token itself",
+      .example =
+          R"(python3 -c 'import numpy as np; mask = np.tri(6, dtype=bool); mask[2:4] = [0, 0, 0, 0, 1, 0]; np.save("mask.npy", mask); np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
+maskctl check mask.npy --segments ids.npy)"};
 }
 
 namespace {

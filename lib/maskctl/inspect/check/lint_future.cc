@@ -21,6 +21,7 @@ LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
           .fix =
               "close the cells with the step causal; groups that may see each other, such as "
               "images or a prefix, must be open as a whole",
+          .example = "maskctl check gen:causal:n=32 -t open:q=3-5,k=20-22",
           .beside = {LintRule::Beside::kCountsFuture, LintRule::Beside::kTellsReopened}};
 }
 
@@ -35,6 +36,9 @@ LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
               "one id for all images, as in token types of 0 and 1, lets an image see the images "
               "after it, and the text in front of those leaks through them",
           .fix = "number the groups, so that each has an id of its own",
+          .example =
+              "maskctl check gen:causal:n=32 -t 'open:q=4-7,k=4-7 | open:q=20-22,k=20-22 | "
+              "open:q=4-7,k=20-22'",
           .beside = {LintRule::Beside::kSaysPattern, LintRule::Beside::kTellsReopened}};
 }
 

@@ -14,6 +14,7 @@ LintRule lint_row(RuleKey<FindingId::kMaskEmpty>) {
           .claim = "no cell is open",
           .why = "every row is NaN, 0 or the mean of V, depending on the backend",
           .fix = "look for a step that closes all",
+          .example = "maskctl check gen:empty:n=6",
           .remedy = {Remedy::kReadZeroAsOpen}};
 }
 
@@ -23,7 +24,8 @@ LintRule lint_row(RuleKey<FindingId::kMaskFull>) {
           .summary = "the mask closes nothing",
           .claim = "every cell is open",
           .why = "attention is unmasked; a window or documents that were meant to apply do not",
-          .fix = "leave the mask out if that is meant: kernels without one are faster"};
+          .fix = "leave the mask out if that is meant: kernels without one are faster",
+          .example = "maskctl check gen:full:n=6"};
 }
 
 void report_planes(FindingId id, const LintedMask& linted,

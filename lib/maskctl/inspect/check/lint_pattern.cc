@@ -15,6 +15,7 @@
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
+#include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/region.h"
@@ -33,6 +34,7 @@ LintRule lint_row(RuleKey<FindingId::kNearly>) {
               "single cells of a regular mask are rarely meant: an index that is off by one, a "
               "cell written by hand, a leak between documents",
           .fix = "recognise prints the steps; compare with diff, or make the mask from the steps",
+          .example = "maskctl check gen:causal:n=32 -t close:q=20,k=5",
           .beside = {LintRule::Beside::kTellsReopened}};
 }
 
@@ -88,16 +90,32 @@ bool is_documents(const Step& step) {
   return documents && !documents->q_ids && !inner;
 }
 
-/// True if each step keeps diagonals or makes documents, also inside scopes.
+/// True if each step keeps diagonals or makes documents, also inside scopes. Chunks may be
+/// documents of equal length.
 bool are_plain(const Chain& chain) {
   return std::ranges::all_of(chain, [](const Step& step) {
-    if (is_documents(step) || keeps_diagonals(step)) return true;
+    if (is_documents(step) || step.is<step::Chunk>() || keeps_diagonals(step)) return true;
     return step.row().scope && are_plain(*chain_of(step));
   });
 }
 
 bool are_documents(const Chain& chain) {
   return std::ranges::any_of(chain, is_documents) && are_plain(chain);
+}
+
+/// The steps that make documents from lengths, in their scopes.
+Chain only_documents(const Chain& chain) {
+  Chain out;
+  for (const Step& step : chain) {
+    if (step.row().scope) {
+      out.push_back(step);
+      Chain& inner = *info_of(step).chain(out.back());
+      inner = only_documents(inner);
+    } else if (is_documents(step) || step.is<step::Chunk>()) {
+      out.push_back(step);
+    }
+  }
+  return out;
 }
 
 /// True if a step has an array of ids, types or blocks, also inside scopes: no text names it.
@@ -134,6 +152,30 @@ std::string cells_text(const Residue& residue) {
   }
   const Index more = residue.cells - static_cast<Index>(listed);
   return more > 0 ? out + fmt::format(" and {} more", more) : out;
+}
+
+constexpr std::size_t kMostPieces = 16;
+
+/// The open cells of a plane as rectangles; nothing if more than kMostPieces are needed.
+std::optional<std::vector<recognition::Hull>> pieces_of(const Plane& plane) {
+  std::vector<recognition::Hull> out;
+  bool few = true;
+  recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {
+    std::vector<Run> scratch;
+    for (const Run& run : as_runs(keys, scratch)) {
+      const auto above = std::ranges::find_if(out, [&](const recognition::Hull& piece) {
+        return piece.q.end == rows.begin && piece.k.begin == run.begin && piece.k.end == run.end;
+      });
+      if (above != out.end()) {
+        above->q.end = rows.end;
+      } else {
+        out.push_back({rows, {run.begin, run.end}});
+      }
+    }
+    few = out.size() <= kMostPieces;
+    return few;
+  });
+  return few ? std::optional(std::move(out)) : std::nullopt;
 }
 
 /// The only run of a row; empty if there are several, or none.
@@ -196,26 +238,54 @@ class Unexplained {
   }
 
   /// Whether the cells that are open in some plane, and not by the steps, are a rectangle that
-  /// joins documents. Not if it covers the rows of whole documents and begins at key 0 or ends at
-  /// the last query: documents may share such a part.
+  /// joins documents, or several. Not those that cover the rows of whole documents and begin at key
+  /// 0 or end at the last query: documents may share such a part.
   bool joins_documents() const {
-    return are_documents(pattern_.found.chain) && any_plane([this](Index b, Index h) {
-             const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
-             const auto [q, k] = recognition::hull_of(*opened);
-             if (q.empty() || opened->count() != q.size() * k.size()) return false;
-             const auto continues = [&](Index query) {  // is it in the document of query - 1?
-               return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
-                      steps_.plane(b, h)->count({query, query + 1}, {query - 1, query}) == 1;
-             };
-             return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) ||
-                    continues(q.end);
-           });
+    if (!are_documents(pattern_.found.chain)) return false;
+    const Mask documents = maskctl::apply(full_like(mask_), only_documents(pattern_.found.chain));
+    return any_plane([&](Index b, Index h) {
+      const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
+      const auto cuts = [&](const recognition::Hull& piece) {
+        return cuts_documents(piece, *steps_.plane(b, h));
+      };
+      const auto all = pieces_of(*opened);
+      if (all && all->size() == 1) return cuts(all->front());
+      const auto across = pieces_of(*combine(Op::kSub, opened, documents.plane(b, h)));
+      return across && std::ranges::any_of(*across, cuts);
+    });
   }
 
-  /// The rectangle that the cells make in their plane, if they do.
-  const std::optional<recognition::Hull>& rectangle() const { return rectangle_; }
+  /// "head 1, queries 25-30, keys 2-9; head 1, queries 40-47, keys 4-15", if few rectangles are all
+  /// cells.
+  std::optional<std::string> rectangles() const {
+    std::string out;
+    std::size_t listed = 0;
+    for (Index b = 0; b < cells_.batch(); ++b) {
+      for (Index h = 0; h < cells_.heads(); ++h) {
+        const auto pieces = pieces_of(*cells_.plane(b, h));
+        if (!pieces || (listed += pieces->size()) > kListed) return std::nullopt;
+        for (const auto& [q, k] : *pieces) {
+          out += fmt::format("{}{}{}{}, {}", out.empty() ? "" : "; ",
+                             b > 0 ? fmt::format("batch {}, ", b) : "",
+                             h > 0 ? fmt::format("head {}, ", h) : "",
+                             range_words(q, "query", "queries"), range_words(k, "key"));
+        }
+      }
+    }
+    return out;
+  }
 
  private:
+  /// Whether a rectangle begins or ends inside a document, or is no part that documents may share.
+  bool cuts_documents(const recognition::Hull& piece, const Plane& steps) const {
+    const auto continues = [&](Index query) {  // is it in the document of query - 1?
+      return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
+             steps.count({query, query + 1}, {query - 1, query}) == 1;
+    };
+    return (piece.k.begin > 0 && piece.q.end < mask_.queries()) || continues(piece.q.begin) ||
+           continues(piece.q.end);
+  }
+
   const Plane& plane_of(const Mask& mask) const {
     const Cell& first = residue_.first.front();
     return *mask.plane(first.batch, first.head);
@@ -366,14 +436,11 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   if (!cells.joins_documents() && !(is_few(pattern) && cells.are_strays())) return others;
   const Cell& at = residue.first.front();
   const bool is_listed = residue.cells <= static_cast<Index>(kListed);
-  const auto part = is_listed ? std::nullopt : cells.rectangle();
+  const auto parts = is_listed ? std::nullopt : cells.rectangles();
   return Findings{
       {&lint_rule(FindingId::kNearly),
-       fmt::format(
-           "{}{} except for {}: {}", words, words == text ? "" : " (" + text + ")",
-           counted(residue.cells, "cell"),
-           part ? range_words(part->q, "query", "queries") + ", " + range_words(part->k, "key")
-                : cells_text(residue)),
+       fmt::format("{}{} except for {}: {}", words, words == text ? "" : " (" + text + ")",
+                   counted(residue.cells, "cell"), parts ? *parts : cells_text(residue)),
        {at.batch, at.head, at.query, at.key, {}, {}},
        residue.cells}};
 }

@@ -23,6 +23,7 @@ LintRule lint_row(RuleKey<FindingId::kPlaneFull>) {
               "all its queries see the future; a mask that is missing, or that was made for "
               "another entry, is often filled up with ones",
           .fix = "make it by the same steps as the others",
+          .example = "maskctl check gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
           .beside = {LintRule::Beside::kSaysPattern}};
 }
 
@@ -35,6 +36,7 @@ LintRule lint_row(RuleKey<FindingId::kPlaneFuture>) {
               "wholly open",
           .why = "the loss of that entry is too low, and the mean over the batch hides it",
           .fix = "apply the step causal to all batch entries and heads",
+          .example = "maskctl check gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
           .beside = {LintRule::Beside::kSaysPattern}};
 }
 
@@ -49,6 +51,7 @@ LintRule lint_row(RuleKey<FindingId::kPlaneDiffers>) {
           "padding, documents and images differ between entries, other rules do not: a window that "
           "is off by one, a cell written by hand, an index that meets one entry only",
       .fix = "compare with diff, or make the mask from steps without batch and heads",
+      .example = "maskctl check gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
       .beside = {LintRule::Beside::kSaysPattern}};
 }
 
@@ -60,7 +63,8 @@ LintRule lint_row(RuleKey<FindingId::kHeadDiffers>) {
           .why =
               "meant for heads of another kind, such as global ones among local ones; not meant "
               "where a step missed a head",
-          .fix = "nothing, if the head is of another kind"};
+          .fix = "nothing, if the head is of another kind",
+          .example = "maskctl check gen:causal:n=16,h=4 -t 'heads:0+2+3{window:keys=3}'"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPlaneEmpty>) {
@@ -72,6 +76,7 @@ LintRule lint_row(RuleKey<FindingId::kPlaneEmpty>) {
               "all its rows are NaN, 0 or the mean of V; key_padding_mask of torch marks what is "
               "closed, so that read the other way its longest sequence is closed wholly",
           .fix = "leave the entry out",
+          .example = "maskctl check gen:causal:n=6,b=2 -t 'batch:1{close:q=0-5}'",
           .remedy = {Remedy::kReadZeroAsOpen}};
 }
 

@@ -23,6 +23,7 @@ LintRule lint_row(RuleKey<FindingId::kPolarity>) {
               "Transformer Engine read true as closed, so a mask of one shows the other exactly "
               "what it should not see",
           .fix = "invert it with the step not",
+          .example = "maskctl check gen:causal:n=16 -t not",
           .remedy = {Remedy::kReadZeroAsOpen},
           .beside = {LintRule::Beside::kSaysPattern}};
 }
@@ -40,6 +41,7 @@ LintRule lint_row(RuleKey<FindingId::kAntiCausal>) {
           "and the last sees itself alone",
       .fix =
           "exchange queries and keys, or apply the step not where closed and open were exchanged",
+      .example = "maskctl check gen:full:n=16 -t window:left=0",
       .beside = {LintRule::Beside::kSaysPattern}};
 }
 

@@ -29,20 +29,24 @@ LintRule lint_row(RuleKey<FindingId::kFutureDiagonal>) {
       .why =
           "the next token is what a language model predicts: it reads its own target, and the loss "
           "falls too low; right only where later tokens may be seen, as in speech with look-ahead",
-      .fix = "drop the offset"};
+      .fix = "drop the offset",
+      .example = "maskctl check gen:causal:offset=1,n=32"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
-  return {.id = "heads-documents",
-          .severity = Severity::kWarning,
-          .summary = "heads of one batch entry have different documents",
-          .claim =
-              "no query of the head sees across the borders of its documents, and another head of "
-              "the batch entry does",
-          .why =
-              "documents are of the tokens, which all heads share: a border that is off in some "
-              "heads, or two documents that are joined there, leaks between them",
-          .fix = "make the documents of all heads from one array of ids or lengths"};
+  return {
+      .id = "heads-documents",
+      .severity = Severity::kWarning,
+      .summary = "heads of one batch entry have different documents",
+      .claim =
+          "no query of the head sees across the borders of its documents, and another head of "
+          "the batch entry does",
+      .why =
+          "documents are of the tokens, which all heads share: a border that is off in some "
+          "heads, or two documents that are joined there, leaks between them",
+      .fix = "make the documents of all heads from one array of ids or lengths",
+      .example =
+          "maskctl check gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'"};
 }
 
 namespace {
@@ -129,61 +133,78 @@ bool are_of_text(std::span<const Index> lengths) {
   return lengths.size() > 1 && tokens >= kLeastTokens * std::ssize(lengths);
 }
 
-/// Tells which planes of a mask see across the borders of documents; each plane is read once.
+/// The open cells of the planes of a mask that cross the borders of documents; each plane is read
+/// once.
 class Crossings {
  public:
+  struct Across {
+    Index cells = 0;
+    Index query = 0;  // the first one that sees another document
+  };
+
   Crossings(const Mask& mask, std::span<const Index> lengths) : mask_(mask), lengths_(lengths) {}
 
-  bool in(Index b, Index h) {
-    const auto [at, fresh] = known_.try_emplace(mask_.index_of(b, h), false);
-    if (fresh) at->second = crosses(*mask_.plane(b, h));
+  const Across& in(Index b, Index h) {
+    const auto [at, fresh] = known_.try_emplace(mask_.index_of(b, h));
+    if (fresh) at->second = across(*mask_.plane(b, h));
     return at->second;
   }
 
  private:
-  bool crosses(const Plane& plane) const {
-    const Index tokens = plane.keys();
-    const auto sees_others = [&](Range own) {
-      return plane.count(own, {0, own.begin}) > 0 || plane.count(own, {own.end, tokens}) > 0;
+  Across across(const Plane& plane) const {
+    Across out;
+    const auto add = [&](Range own) {
+      const auto others = [&](Range rows) {
+        return plane.count(rows, {0, own.begin}) + plane.count(rows, {own.end, plane.keys()});
+      };
+      const Index cells = others(own);
+      if (out.cells == 0 && cells > 0) {
+        out.query = own.begin;
+        while (others({out.query, out.query + 1}) == 0) ++out.query;
+      }
+      out.cells += cells;
     };
     Index begin = 0;
     for (const Index length : lengths_) {
-      if (sees_others({begin, begin + length})) return true;
+      add({begin, begin + length});
       begin += length;
     }
-    return sees_others({begin, tokens});
+    add({begin, plane.keys()});
+    return out;
   }
 
   const Mask& mask_;
   std::span<const Index> lengths_;
-  std::map<std::uint32_t, bool> known_;
+  std::map<std::uint32_t, Across> known_;
 };
 
-/// Finds heads with documents of their own, across whose borders another head sees. All heads have
-/// the same tokens, and thus should have the same documents.
+/// Finds documents across whose borders a head sees and another head of the batch entry does not.
+/// All heads have the same tokens, and thus should have the same documents.
 void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
   const Mask& mask = pattern.mask;
-  if (mask.queries() != mask.keys()) return;
+  if (mask.queries() != mask.keys() || mask.heads() == 1) return;
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
     const auto documents = documents_in(step);
-    if (first || !documents || chain_of(step) || !scope.heads) return;
+    if (first || !documents || chain_of(step)) return;
     const std::span<const Index> lengths = documents->q_lengths;
     if (!are_of_text(lengths)) return;
     Crossings crossings(mask, lengths);
     Index other = 0;
     const auto at = scope.first(mask, [&](Index b, Index h) {
-      if (crossings.in(b, h)) return false;
-      for (other = 0; other < mask.heads() && !crossings.in(b, other);) ++other;
+      if (crossings.in(b, h).cells > 0) return false;
+      for (other = 0; other < mask.heads() && crossings.in(b, other).cells == 0;) ++other;
       return other < mask.heads();
     });
     if (!at) return;
+    const auto& across = crossings.in(at->first, other);
     first = {&lint_rule(FindingId::kHeadsDocuments),
              fmt::format("the documents of head {} are {} tokens long, and head {} sees across "
-                         "their borders",
-                         at->second, joined(lengths, "+"), other),
+                         "their borders in {}, the first of query {}",
+                         at->second, joined(lengths, "+"), other, counted(across.cells, "cell"),
+                         across.query),
              {at->first, at->second, {}, {}, {}, {}},
-             1};
+             across.cells};
   });
   if (first) out.push_back(std::move(*first));
 }

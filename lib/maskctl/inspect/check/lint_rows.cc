@@ -14,7 +14,8 @@ LintRule lint_row(RuleKey<FindingId::kRowsOpened>) {
           .summary = "rows of a causal mask see every key",
           .claim = "that many rows see every key",
           .why = "such rows see the future, and other documents and padding",
-          .fix = "close them with the step causal"};
+          .fix = "close them with the step causal",
+          .example = "maskctl check gen:causal:n=6 -t open:q=2"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpened>) {
@@ -27,7 +28,8 @@ LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpened>) {
           .why =
               "how Hugging Face avoids rows without a key (_unmask_unattended); harmless where "
               "their outputs are dropped, but a tool that compares masks sees it",
-          .fix = "nothing, if the loss ignores padding"};
+          .fix = "nothing, if the loss ignores padding",
+          .example = "maskctl check gen:causal:n=6 -t 'pad:lens=4,side=left | open:q=0-1'"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kEmptyRows>) {
@@ -42,7 +44,8 @@ LintRule lint_row(RuleKey<FindingId::kEmptyRows>) {
               "all gradients",
           .fix =
               "let such rows see themselves; if they are padding, declare it by pad ids (doc:SRC), "
-              "lengths (pad:lens=N) or of=both"};
+              "lengths (pad:lens=N) or of=both",
+          .example = "maskctl check gen:causal:n=16 -t slice:q=4:8,k=6:16"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsEmpty>) {
@@ -52,7 +55,10 @@ LintRule lint_row(RuleKey<FindingId::kPaddingRowsEmpty>) {
       .summary = "padding tokens see no key",
       .claim = "that many rows see no key, and are declared to be padding, or seen by none",
       .why = "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
-      .fix = "let padding see itself, or select the loss with where instead of a product"};
+      .fix = "let padding see itself, or select the loss with where instead of a product",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
+maskctl check ids.npy --as segments)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kLeftPaddingNan>) {
@@ -67,7 +73,8 @@ LintRule lint_row(RuleKey<FindingId::kLeftPaddingNan>) {
               "transformers' eager attention, which adds the least finite number, the mean of V",
           .fix =
               "nothing, where the library makes 0; else let padding see itself, or close with the "
-              "least finite number"};
+              "least finite number",
+          .example = "maskctl check gen:causal:n=6 -t pad:lens=4,side=left"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kFirstBlock>) {
@@ -81,7 +88,8 @@ LintRule lint_row(RuleKey<FindingId::kFirstBlock>) {
       .why =
           "the running maximum of online softmax is -inf after that block: FlexAttention with "
           "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
-      .fix = "do not promise safe rows for this mask; the expectation row-safe:block=N checks it"};
+      .fix = "do not promise safe rows for this mask; the expectation row-safe:block=N checks it",
+      .example = "maskctl check gen:window:keys=8,n=512"};
 }
 
 namespace {

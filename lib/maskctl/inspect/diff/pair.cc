@@ -28,6 +28,9 @@ using recognition::Fitted;
 using recognition::plane_of;
 
 constexpr Index kLargeCells = Index{1} << 24;
+/// A cause of more changes than these must leave no more than these cells.
+constexpr std::size_t kFewChanges = 2;
+constexpr Index kFewCells = 4;
 
 /// What a step of A became in B; null in `b` if the step was removed, in `a` if it was added.
 struct StepChange {
@@ -281,6 +284,12 @@ class Pair {
     }
     Chain other = bent.bent.chain;
     other.insert(other.end(), bent.regions.begin(), bent.regions.end());
+    if (changes.size() + bent.regions.size() > kFewChanges) {
+      const PlanePtr &own = bent.reversed ? b_ : a_, &derived = bent.reversed ? a_ : b_;
+      const Index left = differing_cells(plane_of(bent.straight, extent_), own) +
+                         differing_cells(plane_of(other, extent_), derived);
+      if (left > kFewCells) return;  // steps that were fitted to cells, and are not even enough
+    }
     Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
     for (const Step& region : bent.regions) {
       add_words(wording.words, bent.reversed ? words_of_missing(region, bent.straight)

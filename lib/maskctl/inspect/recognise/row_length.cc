@@ -24,8 +24,9 @@ PlanePtr in_rows_of(const Plane& plane, Index keys) {
       rows.push_back({static_cast<std::uint32_t>(row), 0, static_cast<std::int32_t>(keys)});
     }
   };
-  recognition::each_run(plane, {0, plane.queries()}, [&](Range given, const Band& band) {
-    for (Index q = given.begin; q < given.end; ++q) {
+  // Row by row: the runs of several equal rows come one run after the other.
+  for (Index q = 0; q < plane.queries(); ++q) {
+    recognition::each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
       // The cells [at, end) of the array, cut at the ends of its new rows.
       Index at = q * plane.keys() + band.begin;
       const Index end = q * plane.keys() + band.end;
@@ -42,8 +43,8 @@ PlanePtr in_rows_of(const Plane& plane, Index keys) {
         }
         at = stop;
       }
-    }
-  });
+    });
+  }
   end_rows(queries);
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(rows));
 }
