@@ -8,8 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/cli/commands/attention/verify.h"
-#include "app/cli/commands/check.h"
+#include "app/cli/commands/doors.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/terminal.h"
 #include "app/python/keywords.h"
@@ -191,29 +190,22 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
 }
 
 Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop) {
-  CheckOptions options;
   Line line("check");
-  declare_check(line.own, options);
+  const Run run = declare_check_of_one(line.own);
   line.take(words);
-  return reply_of(line.settings, given, wants_stop, [&](Session& session) {
-    return answer_of(check_source(options.sources.front(), options, session), options);
-  });
+  return reply_of(line.settings, given, wants_stop, run);
 }
 
 VerifyReply verify_asked(const Words& words, const GivenSources& given,
                          const WantsStop& wants_stop) {
-  VerifyOptions options;
   Line line("verify");
-  declare_verify(line.own, options);
+  const auto run = declare_verify_with_masks(line.own);
   line.take(words);
   VerifyReply out;
   out.reply = reply_of(line.settings, given, wants_stop, [&](Session& session) {
-    Verified found = verified(options, session);
-    if (found.report) {
-      attention::Judgement& judgement = found.report->found.report.judgement;
-      out.obeyed = std::move(judgement.obeyed);
-      out.nearest = std::move(judgement.nearest);
-    }
+    VerifyAnswer found = run(session);
+    out.obeyed = std::move(found.obeyed);
+    out.nearest = std::move(found.nearest);
     return std::move(found.answer);
   });
   return out;

@@ -43,15 +43,14 @@ const Command& command_named(const std::string& name);
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop);
 
-/// What check() says of the SOURCE that is the only operand.
+/// What check says of the SOURCE that is the only operand.
 Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
 
+/// What verify says of a call, and its masks (VerifyAnswer), as far as they are known.
 struct VerifyReply {
   Reply reply;
-  /// The masks of Judgement: the one that the results obey, and the nearest, where they are known.
   std::optional<Mask> obeyed, nearest;
 };
-/// What verify() says of a call, which the operands are.
 VerifyReply verify_asked(const Words& words, const GivenSources& given,
                          const WantsStop& wants_stop);
 

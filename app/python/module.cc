@@ -6,7 +6,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -35,7 +34,7 @@ namespace maskctl::app {
 namespace {
 
 namespace nb = nanobind;
-using Options = std::vector<std::pair<std::string, OptionValue>>;
+using Options = std::vector<std::pair<std::string, nb::object>>;
 
 /// The Python value of a JSON value, whose objects are of `type`, a dict. Bytes that are not UTF-8,
 /// and numbers that JSON lacks, become what they are in its text: U+FFFD, None.
@@ -79,6 +78,20 @@ class Fields {
   std::function<Json()> make_;
   Json json_;
 };
+
+Words words_of(std::vector<std::string> operands, const Options& options) {
+  Words out{std::move(operands), {}};
+  for (const auto& [name, value] : options) {
+    if (nb::isinstance<nb::int_>(value)) {
+      out.options.emplace_back(name, nb::cast<Index>(value));
+    } else if (nb::isinstance<nb::float_>(value)) {
+      out.options.emplace_back(name, nb::cast<double>(value));
+    } else {
+      out.options.emplace_back(name, nb::cast<std::string>(value));
+    }
+  }
+  return out;
+}
 
 /// The Python object that owns a mask.
 struct Source {
@@ -143,10 +156,10 @@ PythonAnswer python_answer(Reply&& reply) {
 
 /// An answer, and the arrays that the command writes to "-".
 std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_command(
-    const std::string& command, std::vector<std::string> operands, Options options,
+    const std::string& command, std::vector<std::string> operands, const Options& options,
     const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{std::move(operands), std::move(options)};
+  const Words words = words_of(std::move(operands), options);
   Reply reply = attended(
       [&](const WantsStop& wants_stop) { return ask(command, words, sources, wants_stop); });
   std::vector<std::pair<std::string, nb::object>> arrays;
@@ -156,9 +169,10 @@ std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_com
   return {python_answer(std::move(reply)), std::move(arrays)};
 }
 
-PythonAnswer check_mask(std::vector<std::string> operands, Options options, const nb::dict& given) {
+PythonAnswer check_mask(std::vector<std::string> operands, const Options& options,
+                        const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{std::move(operands), std::move(options)};
+  const Words words = words_of(std::move(operands), options);
   return python_answer(attended(
       [&](const WantsStop& wants_stop) { return check_asked(words, sources, wants_stop); }));
 }
@@ -169,10 +183,10 @@ nb::object mask_or_none(std::optional<Mask>&& mask) {
 
 /// An answer, the mask that the results obey, and the nearest.
 std::tuple<PythonAnswer, nb::object, nb::object> verify_mask(std::vector<std::string> operands,
-                                                             Options options,
+                                                             const Options& options,
                                                              const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{std::move(operands), std::move(options)};
+  const Words words = words_of(std::move(operands), options);
   VerifyReply found = attended(
       [&](const WantsStop& wants_stop) { return verify_asked(words, sources, wants_stop); });
   return {python_answer(std::move(found.reply)), mask_or_none(std::move(found.obeyed)),
@@ -187,14 +201,14 @@ Source read_given(const std::string& name,
     arrays.emplace_back(name, object);
     views.push_back({key, arrays.back().view()});
   }
-  const Words words{{}, std::move(options)};
+  const Words words = words_of({}, options);
   return {attended(
       [&](const WantsStop& wants_stop) { return read_arrays(name, views, words, wants_stop); })};
 }
 
-Source read_named(const std::string& source, Options options, const nb::dict& given) {
+Source read_named(const std::string& source, const Options& options, const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{{}, std::move(options)};
+  const Words words = words_of({}, options);
   return {attended([&](const WantsStop& wants_stop) {
     return read_source(source, words, sources, wants_stop);
   })};
@@ -206,10 +220,10 @@ nb::object object_of(const Given& given) {
 }
 
 /// The mask after steps, and what they read from files, by name.
-std::pair<Source, nb::dict> apply_steps(const std::string& source, Options options,
+std::pair<Source, nb::dict> apply_steps(const std::string& source, const Options& options,
                                         const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{{}, std::move(options)};
+  const Words words = words_of({}, options);
   Transformed made = attended(
       [&](const WantsStop& wants_stop) { return transformed(source, words, sources, wants_stop); });
   nb::dict read;
@@ -309,9 +323,9 @@ std::vector<std::string> names_about_masks(const std::string& library,
   return out;
 }
 
-MutantRun mutants_given(const std::string& source, Options options, const nb::dict& given) {
+MutantRun mutants_given(const std::string& source, const Options& options, const nb::dict& given) {
   const GivenSources sources = given_of(given);
-  const Words words{{}, std::move(options)};
+  const Words words = words_of({}, options);
   return MutantRun(attended([&](const WantsStop& wants_stop) {
     return mutants_asked(source, words, sources, wants_stop);
   }));

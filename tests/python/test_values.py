@@ -204,6 +204,7 @@ def test_verify_has_the_masks_that_it_is_about(samples, tmp_path):
         assert answer.verdict == "another" and answer.nearest is None
         assert answer.obeyed == Mask.parse("window:keys=33", 64) == Mask(written)
         assert pickle.loads(pickle.dumps(answer)).obeyed == copy.copy(answer).obeyed == answer.obeyed
+    assert declared.verify(no_gradients=True).obeyed == declared
     none = declared.verify(**call, given=np.random.default_rng(0).standard_normal(out.shape).astype("f4"))
     assert none.verdict == "none" and none.obeyed is None
 

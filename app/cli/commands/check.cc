@@ -1,21 +1,23 @@
 // maskctl check: tests whether a mask meets expectations, or looks for mistakes in it.
-#include "app/cli/commands/check.h"
+#include "maskctl/inspect/check/check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <span>
 
+#include "app/cli/commands/doors.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
+#include "app/reports/check_report.h"
 #include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/check/check.h"
 #include "maskctl/io/array_source.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/load.h"
@@ -24,6 +26,40 @@
 
 namespace maskctl::app {
 namespace {
+
+struct CheckOptions {
+  enum class Format { kText, kJson, kJunit, kSarif };
+
+  SourceOptions source;
+  std::vector<std::string> sources;
+  std::vector<std::string> expectations;
+  DocumentOptions documents;
+  std::string bias;
+  Format format = Format::kText;
+  bool json = false;
+  bool exit_zero = false;
+};
+
+void declare(OptionList& list, CheckOptions& check) {
+  list.operands("SOURCE", check.sources, false);
+  declare_source(list, check.source);
+  list.repeated("-e,--expect", "EXPECTATION",
+                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
+                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
+                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
+                "mistakes",
+                check.expectations);
+  declare_documents(list, check.documents, true);
+  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
+  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
+  const auto choose = [&check](std::size_t i) {
+    check.format = static_cast<CheckOptions::Format>(i);
+    if (check.format == CheckOptions::Format::kJson) check.json = true;
+  };
+  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
+  list.flag("--json", "the same as --format json", check.json);
+  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
+}
 
 /// Prints a note if the mask has one batch entry, but the documents have several: the mask is then
 /// compared with each of these.
@@ -202,6 +238,20 @@ std::vector<std::string> sources_of(const CheckOptions& options) {
   return {options.documents.form ? options.documents.source : options.documents.padding};
 }
 
+/// Tests what the options expect of one SOURCE; without expectations, looks for mistakes in it.
+CheckReport check_source(const std::string& source, const CheckOptions& options, Session& session) {
+  return options.expectations.empty() ? Asked(source, options, session).report()
+                                      : expectations_of(source, options, session);
+}
+
+/// The answer about one SOURCE, in the format of the options.
+Answer answer_of(const CheckReport& report, const CheckOptions& options) {
+  if (is_document(options)) return document_of({&report, 1}, options);
+  return answer_in(
+      options.json, [&] { return check_text(report); }, [=] { return check_json(report); },
+      exit_status({&report, 1}, options));
+}
+
 Answer run(const CheckOptions& options, Session& session) {
   check_options(options);
   if (!is_document(options)) {
@@ -229,40 +279,15 @@ Answer run(const CheckOptions& options, Session& session) {
 
 }  // namespace
 
-void declare_check(OptionList& list, CheckOptions& check) {
-  list.operands("SOURCE", check.sources, false);
-  declare_source(list, check.source);
-  list.repeated("-e,--expect", "EXPECTATION",
-                "what must hold, may be repeated: causal, window:keys=N or any step that closes "
-                "cells; no-empty-rows, no-leak:SRC, symmetric, block-aligned:N, row-safe:block=N, "
-                "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
-                "mistakes",
-                check.expectations);
-  declare_documents(list, check.documents, true);
-  list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
-  static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
-  const auto choose = [&check](std::size_t i) {
-    check.format = static_cast<CheckOptions::Format>(i);
-    if (check.format == CheckOptions::Format::kJson) check.json = true;
+Run declare_check_of_one(OptionList& list) {
+  auto options = std::make_shared<CheckOptions>();
+  declare(list, *options);
+  return [options](Session& session) {
+    return answer_of(check_source(options->sources.front(), *options, session), *options);
   };
-  list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
-  list.flag("--json", "the same as --format json", check.json);
-  list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
 }
 
-CheckReport check_source(const std::string& source, const CheckOptions& options, Session& session) {
-  return options.expectations.empty() ? Asked(source, options, session).report()
-                                      : expectations_of(source, options, session);
-}
-
-Answer answer_of(const CheckReport& report, const CheckOptions& options) {
-  if (is_document(options)) return document_of({&report, 1}, options);
-  return answer_in(
-      options.json, [&] { return check_text(report); }, [=] { return check_json(report); },
-      exit_status({&report, 1}, options));
-}
-
-extern const Command kCheck = command<CheckOptions, declare_check, run>({
+extern const Command kCheck = command<CheckOptions, declare, run>({
     .name = "check",
     .alias = "lint",
     .group = kCi,

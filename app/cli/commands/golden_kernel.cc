@@ -37,15 +37,15 @@ VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how)
 
 GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how, Session& session) {
   using Status = GoldenResult::Status;
-  const Verified found = verified(verify_options(entry, how), session);
-  const attention::GivenReport& report = found.report->found.report;
+  const attention::GivenReport report = full_verdict(verify_options(entry, how), session).report;
+  const int status = status_of(report.judgement.verdict);
   GoldenResult out;
   for (const attention::VerifyCheck& check : report.checks) {
     out.detail += fmt::format("{}: {}\n", check.name, check.detail);
   }
   out.detail += fmt::format("verdict: {}\n", to_text(report.judgement));
-  if (found.answer.status == 0) return out;
-  const bool unclear = found.answer.status == 2;
+  if (status == 0) return out;
+  const bool unclear = status == 2;
   out.status = unclear ? Status::kError : Status::kDiffers;
   out.message = unclear ? "the kernel's arrays do not determine its mask"
                         : "the kernel does not obey its mask";

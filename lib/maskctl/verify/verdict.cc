@@ -20,7 +20,7 @@ GivenReport judge_backend(const JudgedCall& call, bool wants_obeyed) {
   GivenReport out{verify(request), {}};
   if (all_passed(out.checks)) {
     out.judgement.text = "all checks hold";
-    if (wants_obeyed) out.judgement.obeyed = applied_mask(request);
+    if (wants_obeyed || request.declared) out.judgement.obeyed = applied_mask(request);
     return out;
   }
   NamedArguments arguments = request.arguments;

@@ -32,7 +32,7 @@ GivenReport judge_results(JudgedCall call, const NamedResults& given);
 
 /// Runs all checks of a backend (verify()). If one fails, runs it again and judges its output: an
 /// output that agrees acquits no backend that failed a check. `wants_obeyed`: set judgement.obeyed
-/// also if all checks pass. Throws like verify().
+/// also if all checks pass and no mask is declared, which takes a run. Throws like verify().
 GivenReport judge_backend(const JudgedCall& call, bool wants_obeyed = false);
 
 /// judge_results() for results that the ranks of a mesh computed, and the rows beside each border

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,31 @@
 
 namespace maskctl::app {
 namespace {
+
+void declare(OptionList& list, VerifyOptions& verify) {
+  list.operand("SOURCE", verify.call.mask);
+  declare_call(list, verify.call);
+  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
+  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
+  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
+  list.repeated("--given", "[NAME=]SOURCE",
+                "judge this output instead, or the result of that name (lse, grad_query with "
+                "cotangent_out=); give query, key and value too; may be repeated",
+                verify.given);
+  list.flag(
+      "--solve",
+      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
+      "2 where rows are ambiguous, or no cell is told in half of them",
+      verify.solve);
+  list.number("--rtol", "relative tolerance; without both, those of docs/numerics.md",
+              [&verify](double x) { verify.relative = x; });
+  list.number("--atol", "absolute tolerance, times the largest value if that is above 1",
+              [&verify](double x) { verify.absolute = x; });
+  list.flag("--no-gradients", "forward only", verify.no_gradients);
+  declare_ranks(list, verify.ranks);
+  declare_output(list, verify.output);
+  list.json("maskctl.verify/1", verify.json);
+}
 
 using attention::JudgedCall;
 using attention::NamedResults;
@@ -181,8 +207,8 @@ attention::Borders borders_of(const attention::RankCall& call, attention::Commun
 
 /// Each rank computes its share, forward and backward. Rank 0 tests the assembled results: first
 /// all of them, then those next to each border between the ranks' ranges of queries and keys.
-Verified verify_over_ranks(const VerifyOptions& options, Session& session,
-                           attention::Communicator& world) {
+VerifyAnswer verify_over_ranks(const VerifyOptions& options, Session& session,
+                               attention::Communicator& world) {
   const attention::Operation& operation = operation_named(options.operation);
   Loader loader(options.call.source, session);
   RankArrays arrays;
@@ -199,8 +225,16 @@ Verified verify_over_ranks(const VerifyOptions& options, Session& session,
   return answered(options, {.report = judge_shards(call, results, borders)}, session);
 }
 
-/// Judges a backend, or the results of --given.
-attention::FullVerdict found(const VerifyOptions& options, Session& session) {
+}  // namespace
+
+int status_of(Verdict verdict) {
+  if (verdict == Verdict::kObeys) return 0;
+  return verdict == Verdict::kUnclear ? 2 : 1;
+}
+
+attention::FullVerdict full_verdict(const VerifyOptions& as_written, Session& session) {
+  if (as_written.solve) attention::require_solver();
+  const VerifyOptions options = with_arrays(as_written, session);
   if (options.solve && options.given.empty()) {
     throw Error(Errc::kInvalidArgument,
                 "verify --solve: from which output? give that of the kernel: --given SOURCE");
@@ -215,66 +249,41 @@ attention::FullVerdict found(const VerifyOptions& options, Session& session) {
   return options.solve ? solve_fully(call, given) : judge_fully(call, given);
 }
 
+namespace {
+
+/// Does what `verify` does: full_verdict(), or over the ranks of a mesh; writes the mask of -o.
+VerifyAnswer verified(const VerifyOptions& options, Session& session) {
+  const RankOptions& ranks = options.ranks;
+  check_ranks(ranks, "verify",
+              !options.given.empty() || options.solve
+                  ? "--given goes without --mesh: one process judges an output"
+              : options.call.layout ? kUnfitLayout
+                                    : "");
+  if (!ranks.given()) return answered(options, full_verdict(options, session), session);
+  require_backend(options.backend, "--backend");
+  VerifyAnswer out;
+  out.answer = over_ranks(ranks, options.backend, session,
+                          [&](attention::Communicator& world, Session& own) {
+                            VerifyAnswer mine = verify_over_ranks(options, own, world);
+                            if (world.rank() == 0) out = mine;
+                            return std::move(mine.answer);
+                          });
+  return out;
+}
+
 Answer run(const VerifyOptions& options, Session& session) {
   return verified(options, session).answer;
 }
 
 }  // namespace
 
-void declare_verify(OptionList& list, VerifyOptions& verify) {
-  list.operand("SOURCE", verify.call.mask);
-  declare_call(list, verify.call);
-  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
-  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
-  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
-  list.repeated("--given", "[NAME=]SOURCE",
-                "judge this output instead, or the result of that name (lse, grad_query with "
-                "cotangent_out=); give query, key and value too; may be repeated",
-                verify.given);
-  list.flag(
-      "--solve",
-      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
-      "2 where rows are ambiguous, or no cell is told in half of them",
-      verify.solve);
-  list.number("--rtol", "relative tolerance; without both, those of docs/numerics.md",
-              [&verify](double x) { verify.relative = x; });
-  list.number("--atol", "absolute tolerance, times the largest value if that is above 1",
-              [&verify](double x) { verify.absolute = x; });
-  list.flag("--no-gradients", "forward only", verify.no_gradients);
-  declare_ranks(list, verify.ranks);
-  declare_output(list, verify.output);
-  list.json("maskctl.verify/1", verify.json);
+std::function<VerifyAnswer(Session&)> declare_verify_with_masks(OptionList& list) {
+  auto options = std::make_shared<VerifyOptions>();
+  declare(list, *options);
+  return [options](Session& session) { return verified(*options, session); };
 }
 
-int status_of(Verdict verdict) {
-  if (verdict == Verdict::kObeys) return 0;
-  return verdict == Verdict::kUnclear ? 2 : 1;
-}
-
-Verified verified(const VerifyOptions& as_written, Session& session) {
-  const RankOptions& ranks = as_written.ranks;
-  check_ranks(ranks, "verify",
-              !as_written.given.empty() || as_written.solve
-                  ? "--given goes without --mesh: one process judges an output"
-              : as_written.call.layout ? kUnfitLayout
-                                       : "");
-  if (!ranks.given()) {
-    if (as_written.solve) attention::require_solver();
-    const VerifyOptions options = with_arrays(as_written, session);
-    return answered(options, found(options, session), session);
-  }
-  require_backend(as_written.backend, "--backend");
-  Verified out;
-  out.answer = over_ranks(ranks, as_written.backend, session,
-                          [&](attention::Communicator& world, Session& own) {
-                            Verified mine = verify_over_ranks(as_written, own, world);
-                            if (world.rank() == 0) out.report = std::move(mine.report);
-                            return std::move(mine.answer);
-                          });
-  return out;
-}
-
-extern const Command kVerify = command<VerifyOptions, declare_verify, run>({
+extern const Command kVerify = command<VerifyOptions, declare, run>({
     .name = "verify",
     .group = kJudge,
     .operands = "SOURCE|none [FILE] [NAME=VALUE...]",

@@ -1,4 +1,4 @@
-// The options and the result of `verify`, which golden files and Python ask too.
+// The options and the verdict of `verify`, which golden files ask too.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,8 @@
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/ranks.h"
-#include "app/cli/commands/command.h"
-#include "app/reports/verify_report.h"
 #include "app/session/options.h"
-#include "maskctl/verify/verdict.h"
+#include "maskctl/verify/solve/explain.h"
 
 namespace maskctl::app {
 
@@ -28,15 +26,10 @@ struct VerifyOptions {
   bool json = false;
 };
 
-/// Declares the operand SOURCE, NAME=VALUE and all options.
-void declare_verify(OptionList& list, VerifyOptions& options);
+/// Judges the results of --given, or the backend. Throws like attention::verify(), judge_fully()
+/// and solve_fully().
+attention::FullVerdict full_verdict(const VerifyOptions& options, Session& session);
 
-struct Verified {
-  std::optional<VerifyReport> report;  // absent at ranks but the first, which have no answer
-  Answer answer;
-};
-/// Does what `verify` does. Throws like attention::verify(), judge_fully() and solve_fully().
-Verified verified(const VerifyOptions& options, Session& session);
 /// The exit status that a verdict means: 0 if the results obey the mask, 2 if that is undecided.
 int status_of(attention::Verdict verdict);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/reports/verify_report.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/save.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -47,20 +48,21 @@ void write_obeyed(const VerifyOptions& options, const attention::Judgement& judg
 
 }  // namespace
 
-Verified answered(const VerifyOptions& options, attention::FullVerdict found,
-                  const Session& session) {
+VerifyAnswer answered(const VerifyOptions& options, attention::FullVerdict found,
+                      const Session& session) {
   VerifyReport report{std::string(operation_named(options.operation).name), std::move(found), {}};
   const auto& solved = report.found.solved;
   if (solved && solved->cause) report.cause = cause_report(*solved->cause);
   const attention::Judgement& judgement = report.found.report.judgement;
   write_obeyed(options, judgement, session);
-  Answer answer = answer_in(
+  VerifyAnswer out{{}, judgement.obeyed, judgement.nearest};
+  out.answer = answer_in(
       options.json,
       [&] {
         return verify_text(report) + (report.found.only_solved ? drawing(*solved, session) : "");
       },
       [=] { return verify_json(report); }, status_of(judgement.verdict));
-  return {std::move(report), std::move(answer)};
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "app/cli/commands/attention/verify.h"
-#include "maskctl/verify/solve/explain.h"
+#include "app/cli/commands/doors.h"
 
 namespace maskctl::app {
 
 /// Writes the mask that the results obey, if there are a destination and such a mask. The text has
 /// a drawing of both masks where only the solved one was asked for.
-Verified answered(const VerifyOptions& options, attention::FullVerdict found,
-                  const Session& session);
+VerifyAnswer answered(const VerifyOptions& options, attention::FullVerdict found,
+                      const Session& session);
 
 }  // namespace maskctl::app
