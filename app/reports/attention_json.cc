@@ -30,24 +30,25 @@ double RankBenchReport::predicted_imbalance() const { return imbalance(ranks, &R
 double RankBenchReport::measured_imbalance() const { return imbalance(ranks, &RankLine::worked); }
 
 Json probe_json(const ProbeReport& report) {
-  const MaskDiff& diff = report.diff;
+  const attention::ProbeVerdict& found = report.found;
+  const MaskDiff& diff = found.diff;
   Json out{{"schema", "maskctl.probe/1"},
            {"declared", report.declared},
            {"applied", report.applied},
-           {"cells", report.cells},
+           {"cells", found.applied.cells()},
            {"declared_open", report.declared_open},
-           {"applied_open", report.applied_open},
+           {"applied_open", found.applied.count()},
            {"equal", diff.equal()},
            {"closed_by_kernel", diff.only_a},
            {"opened_by_kernel", diff.only_b}};
   out["first"] = first_difference(diff, "declared", "applied");
-  out["cause"] = report.cause.empty() ? Json(nullptr) : Json(report.cause);
-  out["averaged_rows"] = report.averaged_rows;
-  out["nan_rows"] = report.nan_rows;
-  out["untold"] = report.untold;
-  out["faults"] = report.call.faults;
-  out["told"] = report.call.told;
-  out["not_seen"] = report.call.untold;
+  out["cause"] = found.cause.empty() ? Json(nullptr) : Json(found.cause);
+  out["averaged_rows"] = found.averaged_rows;
+  out["nan_rows"] = found.nan_rows;
+  out["untold"] = found.untold;
+  out["faults"] = found.call.faults;
+  out["told"] = found.call.told;
+  out["not_seen"] = found.call.untold;
   return out;
 }
 

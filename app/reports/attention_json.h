@@ -8,21 +8,16 @@
 
 #include "app/reports/json_value.h"
 #include "maskctl/attention/by_name.h"
-#include "maskctl/inspect/diff/diff.h"
-#include "maskctl/verify/probe.h"
+#include "maskctl/verify/probe_verdict.h"
 
 namespace maskctl::app {
 
 /// The result of `probe read`.
 struct ProbeReport {
-  std::string declared, applied;  // SOURCEs of the two masks
-  Index declared_open = 0, applied_open = 0, cells = 0;
-  MaskDiff diff;      // compares the declared mask (a) with the applied one (b)
-  std::string cause;  // an explanation of all differences; empty if none was found
-  Index averaged_rows = 0, nan_rows = 0;
-  Index untold = 0;  // cells declared open that got weight 0, perhaps without being closed
+  std::string declared, applied;      // SOURCEs of the two masks
+  Index declared_open = 0;            // of as many batches and heads as the applied mask has
   DType precision = DType::kFloat32;  // dtype of the kernel's outputs
-  attention::ProbeCallVerdict call;   // what is known of the call beside its mask
+  attention::ProbeVerdict found;
 };
 
 /// Statistics of an array. NaN and infinite elements are counted in not_finite and ignored

@@ -1,7 +1,5 @@
 // Tests that the outputs of a kernel for probe inputs read back as the mask that the kernel
 // applied.
-#include "maskctl/verify/probe.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,6 +12,7 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/verify/probe_verdict.h"
 #include "support/catch_compat.h"
 
 namespace probe_cases {
@@ -86,6 +85,29 @@ TEST_CASE("probe: any mask comes back, for head dims above and below the keys") 
   }
 }
 
+TEST_CASE("probe: the verdict names the cells in which the applied mask differs") {
+  std::mt19937 engine(2);
+  for (Index round = 0; round < 60; ++round) {
+    const Tensor cells = random_cells(engine, {1, 2, 9, 12}, 0.6);
+    Tensor other = cells;
+    if (round % 2 == 1) {
+      std::uint8_t& cell = other.as<std::uint8_t>()[engine() % as_size(other.elements())];
+      cell ^= 1U;
+    }
+    const Mask declared = mask_from_dense(cells), applied = mask_from_dense(other);
+    const Probe probe = make_probe({1, 9, 12, 2, 1, 16, Layout::kBthd});
+    const ProbeVerdict found =
+        judge_probe(read_probe(outputs_of(probe, applied), 12, Layout::kBthd), declared, {});
+    CHECK(differing_cells(found.applied, applied) == 0);
+    CHECK(found.diff.only_a + found.diff.only_b == round % 2);
+    CHECK(found.verdict() == (round % 2 == 1 ? Verdict::kAnother : Verdict::kObeys));
+    if (round % 2 == 1) continue;
+    CHECK(judge_probe(read_probe(outputs_of(probe, applied), 12, Layout::kBthd), declared,
+                      {.faults = {"softmax_scale 1 instead of 0.25"}})
+              .verdict() == Verdict::kOtherCall);
+  }
+}
+
 TEST_CASE("probe: rows that average are told from rows that see all keys, and NaN is counted") {
   Tensor cells(DType::kBool, {1, 1, 3, 5});
   // Queries 0 and 1 see all keys, query 2 sees none.
@@ -99,6 +121,8 @@ TEST_CASE("probe: rows that average are told from rows that see all keys, and Na
     CHECK(std::ranges::equal(dense_from_mask(reading.mask, 100).bytes(), cells.bytes()));
     CHECK(reading.averaged_rows == (policy == EmptyRow::kMean ? 1 : 0));
     CHECK(reading.nan_rows == (policy == EmptyRow::kNan ? 1 : 0));
+    CHECK(judge_probe(reading, mask, {}).verdict() ==
+          (policy == EmptyRow::kNan ? Verdict::kPartly : Verdict::kObeys));
   }
 }
 
@@ -165,6 +189,10 @@ TEST_CASE("probe: weights that f16 cannot hold prove nothing, those outside the 
   const Mask lost = zip(Op::kSub, causal, sharp.mask);
   CHECK(lost.count() > 500);
   CHECK(zip(Op::kSub, lost, sharp.untold).count() == 0);
+  const ProbeVerdict unclear = judge_probe(sharp, causal, {});
+  CHECK(unclear.verdict() == Verdict::kUnclear);
+  CHECK(unclear.untold == lost.count());
+  CHECK(differing_cells(unclear.applied, causal) == 0);
   // With small logits no open cell is rounded to weight 0, so that every 0 is a closed cell.
   const ProbeReading soft = read_weights(weights_of(shorter, 1, DType::kFloat16), 0, &causal);
   CHECK(zip(Op::kXor, soft.mask, shorter).count() == 0);

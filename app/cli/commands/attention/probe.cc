@@ -1,10 +1,9 @@
 // maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from the kernel's
 // output.
-#include "maskctl/verify/probe.h"
-
 #include <fmt/format.h>
 
 #include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/verify.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
@@ -16,6 +15,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/verify/probe_verdict.h"
 
 namespace maskctl::app {
 namespace {
@@ -106,47 +106,47 @@ std::string cells_text(Index open, Index cells) {
 }
 
 /// What is known of the call beside its mask, and what is not.
-std::string call_text(const ProbeReport& report) {
+std::string call_text(const attention::ProbeCallVerdict& call) {
   std::string out;
-  for (const std::string& fault : report.call.faults) {
+  for (const std::string& fault : call.faults) {
     out += fmt::format("{:<10}{}\n", "wrong", fault);
   }
-  if (!report.call.told.empty()) {
-    out += fmt::format("{:<10}{}\n", "right", joined(report.call.told, ", "));
-  }
-  return out + fmt::format("{:<10}{}\n", "not seen", joined(report.call.untold, ", "));
+  if (!call.told.empty()) out += fmt::format("{:<10}{}\n", "right", joined(call.told, ", "));
+  return out + fmt::format("{:<10}{}\n", "not seen", joined(call.untold, ", "));
 }
 
 std::string report_text(const ProbeReport& report, const SourceOptions& source) {
-  const MaskDiff& diff = report.diff;
+  const attention::ProbeVerdict& found = report.found;
+  const MaskDiff& diff = found.diff;
+  const Index cells = found.applied.cells();
   std::string out =
       fmt::format("{:<10}{}: {}\n", "declared", with_pipeline(report.declared, source),
-                  cells_text(report.declared_open, report.cells));
+                  cells_text(report.declared_open, cells));
   out += fmt::format("{:<10}{}: {}\n", "applied", report.applied,
-                     cells_text(report.applied_open, report.cells));
-  if (report.averaged_rows > 0) {
+                     cells_text(found.applied.count(), cells));
+  if (found.averaged_rows > 0) {
     out += fmt::format("{:<10}{} average all values, as rows without a key do\n", "rows",
-                       report.averaged_rows);
+                       found.averaged_rows);
   }
-  if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
-  if (report.untold > 0) {
+  if (found.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", found.nan_rows);
+  if (found.untold > 0) {
     out += fmt::format(
         "{:<10}{} declared open weigh 0: closed, or too small for {}; only "
         "`probe make` can decide\n",
-        "untold", counted(report.untold, "cell"), name(report.precision));
+        "untold", counted(found.untold, "cell"), name(report.precision));
   }
   if (diff.equal()) {
-    return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "") +
-           call_text(report);
+    return out + fmt::format("{:<10}in no {}cell\n", "differ", found.untold > 0 ? "other " : "") +
+           call_text(found.call);
   }
   out +=
       fmt::format("{:<10}in {}: {} declared open are closed, {} declared closed are open\n",
                   "differ", counted(diff.only_a + diff.only_b, "cell"), diff.only_a, diff.only_b);
   out += fmt::format("{:<10}{}\n", "first", cell_text(*diff.first));
-  if (!report.cause.empty()) {
-    out += fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", report.cause);
+  if (!found.cause.empty()) {
+    out += fmt::format("{:<10}{} (A: declared, B: applied)\n", "cause", found.cause);
   }
-  return out + call_text(report);
+  return out + call_text(found.call);
 }
 
 attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
@@ -181,33 +181,19 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
   }
   const Tensor given = loader.array(options.out);
   attention::ProbeReading reading = reading_of(given, declared, options);
+  attention::ProbeCallVerdict call = call_verdict(options, given, reading.mask, loader);
   ProbeReport report;
-  report.call = call_verdict(options, given, reading.mask, loader);
   report.declared = options.name;
   report.applied = options.out;
   report.precision = precision_of(given);
-  // Where the output does not tell whether a cell is open (reading.untold), assume the declared
-  // mask.
-  const Mask untold = zip(Op::kAnd, reading.untold, declared);
-  report.untold = untold.count();
-  if (report.untold > 0) reading.mask = zip(Op::kOr, reading.mask, untold);
-  report.diff = maskctl::diff(declared, reading.mask);
-  const Index copies =
-      (reading.mask.batch() / declared.batch()) * (reading.mask.heads() / declared.heads());
+  report.found = attention::judge_probe(std::move(reading), declared, std::move(call));
+  const Mask& applied = report.found.applied;
+  const Index copies = (applied.batch() / declared.batch()) * (applied.heads() / declared.heads());
   report.declared_open = declared.count() * copies;
-  report.applied_open = reading.mask.count();
-  report.cells = reading.mask.cells();
-  report.averaged_rows = reading.averaged_rows;
-  report.nan_rows = reading.nan_rows;
-  if (!report.diff.equal()) {
-    report.cause = diff_cause(declared, reading.mask, report.diff)->text;
-  }
-  if (!options.output.dest.empty()) write_output(reading.mask, options.output, session);
-  const bool differs = !report.diff.equal() || reading.nan_rows > 0 || !report.call.faults.empty();
-  const int status = differs ? 1 : report.untold > 0 ? 2 : 0;
+  if (!options.output.dest.empty()) write_output(applied, options.output, session);
   return answer_in(
       options.json, [&] { return report_text(report, options.source); },
-      [=] { return probe_json(report); }, status);
+      [=] { return probe_json(report); }, status_of(report.found.verdict()));
 }
 
 Answer run(const ProbeOptions& options, Session& session) {
