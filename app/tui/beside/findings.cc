@@ -108,7 +108,7 @@ void add_check(const Scene& scene, FindingLines& out) {
       out.add({text, cell});
     }
   }
-  if (!scene.has_ids())
+  if (std::ranges::count(found.not_looked_at, NotLookedAt::kDocuments) > 0)
     out.add(
         {"leaks: no documents known; :segments FILE, :positions FILE or :cu-seqlens FILE reads "
          "them"});
