@@ -142,6 +142,8 @@ class Long(list):
     (lambda: SAMPLE.why(None, 0), "query: None is no value"),
     (lambda: SAMPLE.stats(block=SAMPLE), "block: a Mask is no value of it"),
     (lambda: SAMPLE.stats(block=object()), "block: a object is no value of it"),
+    (lambda: SAMPLE.verify(solve="no"), "solve: a str is no value of it; expected True or False"),
+    (lambda: SAMPLE.verify(no_gradients=[True]), "no_gradients: a list is no value of it"),
     (lambda: maskctl.run(None), "command: a NoneType is no text"),
     (lambda: maskctl.run("stats", None), "mask1: None is no value"),
     (lambda: maskctl.run("transalte"), "did you mean 'translate'"),

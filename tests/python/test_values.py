@@ -221,6 +221,13 @@ def test_numbers_are_numbers(samples):
             mask.verify(**option)
 
 
+@pytest.mark.parametrize("unset", [False, None, 0, np.bool_(False)])
+def test_a_flag_that_is_false_is_not_set(unset):
+    mask = Mask.parse("window:keys=2", 4)
+    assert str(mask.verify(no_gradients=unset)) == str(mask.verify()) != str(mask.verify(no_gradients=np.bool_(True)))
+    assert not mask.check(expect="close:k=0", exit_zero=unset) and mask.check(expect="close:k=0", exit_zero=1)
+
+
 @pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr"])
 def test_what_to_gives_is_read_back(kind):
     mask = Mask.parse("doc:lens=4+4", 8)

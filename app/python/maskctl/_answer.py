@@ -106,6 +106,13 @@ def _is_source(value):
     return not isinstance(value, (str, bytes, os.PathLike, numbers.Number, type(None)))
 
 
+def _flag(keyword, value):
+    """Whether a flag is set; of Python's or numpy's bool, or a number."""
+    if value is not None and type(value).__name__ not in ("bool", "bool_", "int"):
+        raise Error(f"{keyword}: a {type(value).__name__} is no value of it; expected True or False")
+    return bool(value)
+
+
 def _is_of_words(value):
     while isinstance(value, (list, tuple)) and len(value):
         value = value[0]
@@ -208,6 +215,8 @@ class Line:
         if name in self._words:
             if name == "--shape" and not isinstance(value, str):
                 value = shape_text(value)
+            if not self._words[name]:
+                value = _flag(keyword, value)
             takes_arrays = any(word in self._words[name] for word in ("SOURCE", "FILE"))
             array = takes_arrays and _is_source(value)
             values = value if isinstance(value, (list, tuple)) and not array else [value]
