@@ -70,7 +70,7 @@ Json json_of(const InfoReport& report) {
     out["kind"] = report.kind;
     out["keep_value"] = report.polarity == "0" ? 0 : 1;
     out["shape"] = extents(*report.mask);
-    out["distinct_planes"] = report.mask->distinct().size();
+    out["distinct_planes"] = report.distinct;
     out["cells"] = report.mask->cells();
     out["open"] = report.open;
     out["density"] = ratio(report.open, report.mask->cells());

@@ -73,6 +73,7 @@ struct InfoReport {
   std::string polarity;  // "1" or "0": the value that may attend
   Index open = 0;
   std::vector<UnseenKeys> unseen;
+  Index distinct = 0;  // planes that differ from each other
   std::string tier;
   Index bytes = 0;
   std::vector<ArrayReport> arrays;  // the arrays in the SOURCE

@@ -7,6 +7,7 @@
 #include "app/reports/report.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/inspect/count/stats.h"
 
 namespace maskctl::app {
@@ -66,7 +67,7 @@ std::string stats_text(const Mask& mask, const Stats& stats, const std::optional
   const Index planes = mask.batch() * mask.heads();
   std::string out = fmt::format("{:<12}{}", "shape", shape_text(mask));
   if (planes > 1) {
-    out += fmt::format(", {} of {} planes distinct", stats.planes.size(), planes);
+    out += fmt::format(", {} of {} planes distinct", different_planes(mask), planes);
   }
   out += fmt::format("\n{:<12}{}: {} of {} open\n", "density", percent(total.open, mask.cells()),
                      grouped(total.open), counted(mask.cells(), "cell"));

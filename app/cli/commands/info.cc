@@ -18,6 +18,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -66,11 +67,12 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// Adds to a report how many cells of the mask are open, which keys nothing sees, how the mask is
-/// stored (its tier), and how many bytes it takes.
+/// Adds to a report how many cells of the mask are open, which keys nothing sees, how many planes
+/// differ, how the mask is stored (its tier), and how many bytes it takes.
 InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
   report.unseen = unseen_keys(*report.mask);
+  report.distinct = different_planes(*report.mask);
   report.tier = tier(*report.mask);
   report.bytes = bytes_held(*report.mask);
   return report;
@@ -148,7 +150,7 @@ std::string mask_text(const InfoReport& report) {
     out += line("unseen", "no query sees " + unseen_words(report.unseen, mask));
   }
   out += line("heads", fmt::format("{} in all batches, {} distinct", mask.batch() * mask.heads(),
-                                   mask.distinct().size()));
+                                   report.distinct));
   out += line("memory", fmt::format("{} as {}", bytes_text(report.bytes),
                                     report.tier.empty() ? "nothing" : report.tier));
   if (report.mask_info) out += mask_info_text(*report.mask_info);

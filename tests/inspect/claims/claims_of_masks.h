@@ -6,6 +6,7 @@
 
 #include "inspect/claims/claim.h"
 #include "inspect/claims/predicates.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::test {
 
@@ -211,21 +212,34 @@ struct Claim<FindingId::kDecodeFirstKey> {
   }
 };
 
+/// Whether each query sees the key before its own, counted from the last key, and no later one, in
+/// planes that are open somewhere.
+inline bool ends_before_own(const PlainCells& cells) {
+  return cells.planes([&](Index b, Index h) {
+    if (cells.open_cells(b, h) == 0) return true;
+    const auto later = [&](Index q, Index k) { return k >= q + cells.shift(); };
+    const auto before = [&](Index q, Index k) { return k == q + cells.shift() - 1; };
+    return cells.open_cells(b, h, later) == 0 && cells.open_cells(b, h, before) == cells.queries();
+  }) == cells.batch() * cells.heads();
+}
+
 template <>
 struct Claim<FindingId::kDecodeOwnKey> {
   static Example example() {
-    return {.has = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1",
-            .lacks = "gen:full:q=1,k=6 -t causal:align=bottom-right"};
+    return {
+        .has = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding a.npy",
+        .lacks = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding b.npy",
+        .arrays = {{"a", i32({1, 6}, {1, 1, 1, 1, 1, 1})}, {"b", i32({1, 6}, {1, 1, 1, 1, 1, 0})}}};
+  }
+  static CheckedMask question() {
+    CheckedMask out{.start = Mask(diagonal_band(1, 6, -kUnbounded, 4))};
+    out.documents = DocumentSource{.real = i32({1, 6}, {1, 1, 1, 1, 1, 1})};
+    return out;
   }
   static bool holds(const Claimed& claim) {
-    const PlainCells& cells = claim.cells;
-    return cells.planes([&](Index b, Index h) {
-      if (cells.open_cells(b, h) == 0) return true;
-      const auto later = [&](Index q, Index k) { return k >= q + cells.shift(); };
-      const auto before = [&](Index q, Index k) { return k == q + cells.shift() - 1; };
-      return cells.open_cells(b, h, later) == 0 &&
-             cells.open_cells(b, h, before) == cells.queries();
-    }) == cells.batch() * cells.heads();
+    const std::optional<Documents> documents = claim.documents();
+    return documents && Claimed::id(*documents, documents->q, claim.b(), 0) &&
+           ends_before_own(claim.cells);
   }
 };
 
@@ -235,7 +249,7 @@ struct Claim<FindingId::kOwnKeyClosed> {
     return {.has = "gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1",
             .lacks = "gen:full:q=2,k=6 -t causal:align=bottom-right"};
   }
-  static bool holds(const Claimed& claim) { return Claim<FindingId::kDecodeOwnKey>::holds(claim); }
+  static bool holds(const Claimed& claim) { return ends_before_own(claim.cells); }
 };
 
 template <>

@@ -148,7 +148,10 @@ inline bool differs_from_equals(const Claimed& claim) {
 
 /// The row and all before it see no key, and no query sees their tokens.
 inline bool is_left_padding(const PlainCells& cells, Index b, Index h, Index q) {
-  return cells.shift() == 0 && cells.open_in(b, h, {0, q + 1}, {0, cells.keys()}) == 0 &&
+  // Queries are the keys of the same numbers: all of them, or the first of a static cache.
+  const auto past_own = [](Index row, Index k) { return k > row; };
+  return (cells.shift() == 0 || (cells.shift() > 0 && cells.open_cells(b, h, past_own) == 0)) &&
+         cells.open_in(b, h, {0, q + 1}, {0, cells.keys()}) == 0 &&
          cells.open_in(b, h, {0, cells.queries()}, {0, q + 1}) == 0 && cells.open_cells(b, h) > 0;
 }
 

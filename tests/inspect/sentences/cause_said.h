@@ -144,7 +144,7 @@ class CauseSaid {
       if (source >= members || (at != from.end() && source == i) || !same(i, source)) return false;
       if (!used.insert(source).second) return false;
     }
-    return std::ranges::all_of(from, [&](const auto& one) { return one.first < members; });
+    return std::ranges::all_of(from, [&](const auto& moved) { return moved.first < members; });
   }
 
   // ---- the words of steps, then cells ----

@@ -135,6 +135,7 @@ class Check {
     const Mask real =
         fit ? zip(Op::kAnd, declared, real_queries(*documents, mask.keys())) : declared;
     put(lint_mask(mask, &real, !given_.reading.min_closed, fit));
+    drop_future_of_rules(mask, found);
     if (out_.leaks) put(lint_documents(mask, *documents, *out_.leaks));
     put(lint_single_cells(mask, fit ? &real : nullptr, found));
     tell_once(steps.reopened, found);
@@ -146,6 +147,19 @@ class Check {
       skip(NotLookedAt::kBias);
     }
     skip(NotLookedAt::kIntent);
+  }
+
+  /// Drops the finding about a part of the future where a few steps make the mask exactly, such as
+  /// a prefix with a window: then that part is no group as a whole, but meant.
+  static void drop_future_of_rules(const Mask& mask, Findings& found) {
+    const auto future = std::ranges::find_if(
+        found, [](const Finding& finding) { return finding.rule->key == FindingId::kFuturePart; });
+    if (future == found.end()) return;
+    try {
+      if (pattern_of(mask).is_rule) found.erase(future);
+    } catch (const Error& error) {
+      if (error.code() != Errc::kLimit) throw;
+    }
   }
 
   /// The declared documents; else those of the mask itself, if they still fit it.

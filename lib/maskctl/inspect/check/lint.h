@@ -52,18 +52,19 @@ struct Pattern {
   Mask mask;  // the mask with those rows closed
   Recognised found;
   bool explained = false;  // recognise() found a chain without arrays that makes exactly `mask`
+  bool is_rule = false;  // and no step of it stands for single tokens, rows, columns or rectangles
 };
 Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
-/// Reports the single cells that deviate from a few steps which make nearly the whole mask. Reports
-/// none if these cells follow a rule of their own. Absent if no few steps make nearly the whole
-/// mask, because single cells cannot be judged then. `words` and `text` name the steps, for example
-/// "documents and causal" and "doc:lens=9+6+7 | causal".
+/// Reports the single cells that deviate from a few steps which make nearly the whole mask, and
+/// those between the documents or chunks of such steps. Absent if the cells follow a rule of their
+/// own, or if no few steps make nearly the whole mask: single cells cannot be judged then. `words`
+/// and `text` name the steps, for example "documents and causal" and "doc:lens=9+6+7 | causal".
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
                                      const std::string& text);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
-/// Checks the steps that explain a mask: a diagonal in the future, or heads with different
-/// documents.
+/// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but
+/// for few cells, heads with different documents.
 Findings lint_recognised(const Pattern& pattern);
 /// Compares a mask with documents: leaks, and padding that is attended. `leaks`: leaks(mask,
 /// documents).

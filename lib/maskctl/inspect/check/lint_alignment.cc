@@ -34,16 +34,19 @@ LintRule lint_row(RuleKey<FindingId::kDecodeFirstKey>) {
 }
 
 LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
-  return {.id = "decode-own-key",
-          .severity = Severity::kWarning,
-          .summary = "a single query sees the keys before the last, and not the last",
-          .claim = "the only query sees the last key but one, and not the last",
-          .why =
-              "the last key is the query's own: with an offset of -1, or a mask that is made "
-              "before the cache takes the new token, it does not attend to itself; right only if "
-              "the last slot is empty",
-          .fix = "drop the offset, or make the mask for a cache that holds the new token",
-          .example = "maskctl check gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1"};
+  return {
+      .id = "decode-own-key",
+      .severity = Severity::kWarning,
+      .summary = "a single query sees the keys before the last, and not the last",
+      .claim =
+          "the only query is declared to be a token, sees the last key but one, and not the last",
+      .why =
+          "the last key is the query's own: with an offset of -1, or a mask that is made before "
+          "the cache takes the new token, it does not attend to itself",
+      .fix = "drop the offset, or make the mask for a cache that holds the new token",
+      .example =
+          R"(python3 -c 'import numpy as np; np.save("attention_mask.npy", np.ones((1, 6), "i4"))'
+maskctl check gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding attention_mask.npy)"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
@@ -55,7 +58,7 @@ LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
               "own nor a later one",
           .why =
               "right in a static cache with one empty slot; wrong where the queries are the last "
-              "tokens: they do not attend to themselves",
+              "tokens: they do not attend to themselves; flags of padding say which (`--padding`)",
           .fix = "drop the offset, or make the mask for a cache that holds the new tokens",
           .example = "maskctl check gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1"};
 }
@@ -93,8 +96,9 @@ bool ends_before_self(const PlanePtr& plane) {
 }
 
 /// Finds queries at the end of the keys that do not see themselves, in all planes that see
-/// anything.
-void lint_own_key(const LintedMask& linted, Findings& out) {
+/// anything. `tokens`: open in rows that are declared to be no padding; without it, the last key
+/// of a single query may be an empty slot of a cache.
+void lint_own_key(const LintedMask& linted, const Mask* tokens, Findings& out) {
   const Mask& mask = linted.mask;
   const Index queries = mask.queries(), keys = mask.keys();
   const bool all = keys > 2 && std::ranges::all_of(mask.distinct(), [](const PlanePtr& plane) {
@@ -102,13 +106,18 @@ void lint_own_key(const LintedMask& linted, Findings& out) {
                    });
   if (!all) return;
   const Location where{linted.uses[0].batch, linted.uses[0].head, 0, keys - queries, {}, {}};
-  if (queries == 1) {
+  const bool is_token =
+      tokens && std::ranges::all_of(tokens->distinct(),
+                                    [](const PlanePtr& plane) { return plane->count() > 0; });
+  if (queries == 1 && is_token) {
     out.push_back({&lint_rule(FindingId::kDecodeOwnKey),
                    fmt::format("the only query ends at key {} of {}", keys - 2, keys), where, 1});
   } else {
     out.push_back(
         {&lint_rule(FindingId::kOwnKeyClosed),
-         fmt::format("{} queries end one key before their own, counted from the last key", queries),
+         fmt::format("{} one key before {} own, counted from the last key",
+                     queries == 1 ? "the only query ends" : fmt::format("{} queries end", queries),
+                     queries == 1 ? "its" : "their"),
          where, queries});
   }
 }
@@ -154,7 +163,7 @@ bool lint_axes(const LintedMask& linted, Findings& out) {
 
 }  // namespace
 
-void lint_alignment(const LintedMask& linted, Findings& out) {
+void lint_alignment(const LintedMask& linted, const Mask* tokens, Findings& out) {
   const Index queries = linted.mask.queries(), keys = linted.mask.keys();
   if (queries >= keys || queries == 0 || lint_axes(linted, out)) return;
   if (queries == 1 && sees_first_alone(linted)) {
@@ -165,7 +174,7 @@ void lint_alignment(const LintedMask& linted, Findings& out) {
     return;
   }
   if (queries > 1) lint_top_left(linted, out);
-  lint_own_key(linted, out);
+  lint_own_key(linted, tokens, out);
 }
 
 }  // namespace maskctl

@@ -62,12 +62,13 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, 
   if (open == 0) return whole(FindingId::kMaskEmpty, "no cell is open");
   if (open == mask.cells()) return whole(FindingId::kMaskFull, "every cell is open");
   const std::vector<PlaneUse> uses = first_uses(mask);
-  const std::vector<OpenedRows> opened = opened_rows(mask, all_declared ? real_queries : nullptr);
+  const Mask* tokens = all_declared ? real_queries : nullptr;
+  const std::vector<OpenedRows> opened = opened_rows(mask, tokens);
   const LintedMask closed{without_opened_padding(mask, opened), uses};
   Findings out;
   lint_polarity(closed, out);
   lint_future(closed, out);
-  lint_alignment(closed, out);
+  lint_alignment(closed, tokens, out);
   const LintedMask as_given{mask, uses};
   lint_planes(as_given, closed, out);
   lint_rows(as_given, opened, {real_queries, all_declared, gives_nan}, out);

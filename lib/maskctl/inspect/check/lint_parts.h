@@ -30,8 +30,9 @@ struct RowFacts {
 /// in the first block that a kernel visits. `opened`: opened_rows() of this mask.
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
                const RowFacts& facts, Findings& out);
-/// Finds queries that are at a wrong position among the keys, and exchanged axes.
-void lint_alignment(const LintedMask& linted, Findings& out);
+/// Finds queries that are at a wrong position among the keys, and exchanged axes. `tokens`: open in
+/// rows that are declared to be no padding; null if nothing is declared.
+void lint_alignment(const LintedMask& linted, const Mask* tokens, Findings& out);
 /// Finds open keys after a query's own key.
 void lint_future(const LintedMask& linted, Findings& out);
 /// Compares batch entries and heads with each other.

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <set>
+#include <span>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
@@ -17,6 +19,7 @@
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
@@ -103,15 +106,26 @@ bool are_documents(const Chain& chain) {
   return std::ranges::any_of(chain, is_documents) && are_plain(chain);
 }
 
-/// The steps that make documents from lengths, in their scopes.
-Chain only_documents(const Chain& chain) {
+/// Whether there are several documents and each is long enough to be one: those of a token or two
+/// may only stand for single cells.
+bool are_long(std::span<const Index> lengths) {
+  constexpr Index kLeast = 2, kLeastOnAverage = 4;
+  const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+  return lengths.size() > 1 && std::ranges::min(lengths) >= kLeast &&
+         tokens >= kLeastOnAverage * std::ssize(lengths);
+}
+
+/// The steps that cut the tokens into documents or chunks, also those inside scopes.
+Chain borders_of(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
     if (step.row().scope) {
-      out.push_back(step);
-      Chain& inner = *info_of(step).chain(out.back());
-      inner = only_documents(inner);
-    } else if (is_documents(step) || step.is<step::Chunk>()) {
+      Step scoped = step;
+      *info_of(scoped).chain(scoped) = borders_of(*chain_of(step));
+      out.push_back(std::move(scoped));
+    } else if (const auto* documents = step.get_if<step::DocumentLengths>()) {
+      if (are_long(documents->lengths)) out.push_back(step);
+    } else if (step.is<step::Chunk>()) {
       out.push_back(step);
     }
   }
@@ -237,12 +251,22 @@ class Unexplained {
     return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) || is_island();
   }
 
+  /// Whether the steps cut tokens into documents or chunks, and all cells are open between these,
+  /// are exceptions, and are few beside the others.
+  bool cross_borders() const {
+    constexpr Index kMostShare = 8;
+    if (kMostShare * residue_.cells > mask_.count() - residue_.cells) return false;
+    const Mask inside = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
+    return zip(Op::kSub, cells_, zip(Op::kSub, mask_, inside)).count() == 0 &&
+           3 * std::ranges::count_if(residue_.first, is_odd()) >= std::ssize(residue_.first);
+  }
+
   /// Whether the cells that are open in some plane, and not by the steps, are a rectangle that
   /// joins documents, or several. Not those that cover the rows of whole documents and begin at key
   /// 0 or end at the last query: documents may share such a part.
   bool joins_documents() const {
     if (!are_documents(pattern_.found.chain)) return false;
-    const Mask documents = maskctl::apply(full_like(mask_), only_documents(pattern_.found.chain));
+    const Mask documents = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
     return any_plane([&](Index b, Index h) {
       const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
       const auto cuts = [&](const recognition::Hull& piece) {
@@ -407,7 +431,8 @@ Pattern pattern_of(const Mask& given, const Mask* tokens) {
   const Mask mask = without_opened_padding(given, opened_rows(given, tokens));
   const Recognised all = recognise(mask, {.guess = false});
   Pattern out{mask, regions_as_cells(all, mask),
-              all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain)};
+              all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain), false};
+  out.is_rule = out.explained && tokens_and_regions(all.chain) == 0;
   // Global tokens and regions may stand for what are only single cells. So prefer the steps without
   // them, or no steps, if that leaves no more exceptions.
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
@@ -428,12 +453,16 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const Mask& mask = pattern.mask;
   const Recognised& found = pattern.found;
   const Residue& residue = found.residue;
-  const auto others = pattern.explained ? std::optional(Findings{}) : std::nullopt;
-  if (found.irregular || names_arrays(found.chain)) return others;
+  if (found.irregular || names_arrays(found.chain)) {
+    return pattern.explained ? std::optional(Findings{}) : std::nullopt;
+  }
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
-  if (cells.follow_a_rule()) return Findings{};
-  if (!cells.joins_documents() && !(is_few(pattern) && cells.are_strays())) return others;
+  if (cells.follow_a_rule()) return std::nullopt;
+  if (!cells.joins_documents() && !cells.cross_borders() &&
+      !(is_few(pattern) && cells.are_strays())) {
+    return std::nullopt;
+  }
   const Cell& at = residue.first.front();
   const bool is_listed = residue.cells <= static_cast<Index>(kListed);
   const auto parts = is_listed ? std::nullopt : cells.rectangles();

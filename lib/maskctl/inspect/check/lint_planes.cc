@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
 #include "maskctl/inspect/check/future.h"
 #include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/residue.h"
 #include "maskctl/mask/planes/bands.h"
@@ -134,17 +134,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
 /// Numbers the planes of a mask so that planes with the same cells have the same number.
 class PlaneTable {
  public:
-  explicit PlaneTable(const Mask& mask) : mask_(mask) {
-    const std::span<const PlanePtr> planes = mask.distinct();
-    std::map<Index, std::vector<std::size_t>> by_count;
-    for (std::size_t i = 0; i < planes.size(); ++i) {
-      std::vector<std::size_t>& alike = by_count[planes[i]->count()];
-      const auto same = std::ranges::find_if(
-          alike, [&](std::size_t other) { return differing_cells(planes[other], planes[i]) == 0; });
-      number_.push_back(same == alike.end() ? i : *same);
-      if (same == alike.end()) alike.push_back(i);
-    }
-  }
+  explicit PlaneTable(const Mask& mask) : mask_(mask), number_(first_equal_planes(mask)) {}
 
   /// The numbers of all planes of one batch entry, or of one head.
   std::vector<std::size_t> line(bool of_batch, Index at) const {
@@ -230,6 +220,21 @@ bool is_whole_past(const PlanePtr& plane) {
   return differing_cells(plane, past) == 0;
 }
 
+/// Whether each row is empty, or sees the tokens from the first of its document up to its own: each
+/// row begins where the row before it does, or with its own token.
+bool is_past_of_documents(const PlanePtr& plane) {
+  Index start = -1, last = -1;
+  bool holds = true;
+  recognition::each_run(*plane, {0, plane->queries()}, [&](Range rows, const Band& run) {
+    for (Index q = rows.begin; q < rows.end && holds; ++q) {
+      holds = q != last && run.end == q + 1 && (run.begin == start || run.begin == q);
+      start = run.begin;
+      last = q;
+    }
+  });
+  return holds;
+}
+
 /// Whether `plane` is `whole` with a window: keys beyond some distance are closed, except perhaps
 /// the first keys (sinks).
 bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
@@ -255,9 +260,12 @@ bool are_alike(const PlanePtr& a, const PlanePtr& b) {
          differ->count() * kLikeness <= a->queries() * a->keys();
 }
 
-/// Whether one head sees the whole past, and the other only a window of it.
+/// Whether one head sees the whole past, perhaps of documents, and the other only a window of it.
 bool are_global_and_local(const PlanePtr& a, const PlanePtr& b) {
-  return (is_whole_past(a) && is_window_of(b, a)) || (is_whole_past(b) && is_window_of(a, b));
+  const auto is_past = [](const PlanePtr& plane) {
+    return is_whole_past(plane) || is_past_of_documents(plane);
+  };
+  return (is_past(a) && is_window_of(b, a)) || (is_past(b) && is_window_of(a, b));
 }
 
 /// `whole`: the mask as it is, whose cells are counted. `closed`: the same without opened padding,

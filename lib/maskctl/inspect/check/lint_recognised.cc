@@ -125,10 +125,10 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
   if (first) out.push_back(std::move(*first));
 }
 
-/// Whether there are several documents, with at least 4 tokens on average: shorter ones may only
+/// Whether there are several documents, with at least 3 tokens on average: shorter ones may only
 /// stand for single cells.
 bool are_of_text(std::span<const Index> lengths) {
-  constexpr Index kLeastTokens = 4;  // on average
+  constexpr Index kLeastTokens = 3;  // on average
   const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
   return lengths.size() > 1 && tokens >= kLeastTokens * std::ssize(lengths);
 }
@@ -212,10 +212,12 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
 }  // namespace
 
 Findings lint_recognised(const Pattern& pattern) {
+  constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
   Findings out;
-  if (!pattern.explained) return out;
-  lint_diagonal(pattern, out);
-  lint_documents_of_heads(pattern, out);
+  if (pattern.explained) lint_diagonal(pattern, out);
+  const Recognised& found = pattern.found;
+  const bool nearly = !found.irregular && kMostShare * found.residue.cells <= pattern.mask.cells();
+  if (pattern.explained || nearly) lint_documents_of_heads(pattern, out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 
@@ -122,11 +123,18 @@ void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<Opene
   tell(FindingId::kRowsOpened, "", ", and the others are causal", others);
 }
 
+/// Whether the queries are the tokens of the first keys, as in a static cache whose later slots are
+/// empty: no query sees a key past its own number.
+bool are_first_keys(const PlanePtr& plane) {
+  return plane->queries() < plane->keys() && count_on_diagonals(plane, 1, kUnbounded) == 0;
+}
+
 /// Returns for each range of empty rows (rows that see no key) whether it is padding, that is,
 /// whether its columns are empty too.
-std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
+std::vector<bool> own_columns_empty(const PlanePtr& of, const std::vector<Range>& ranges) {
+  const Plane& plane = *of;
   std::vector<bool> out(ranges.size(), false);
-  if (plane.queries() != plane.keys()) {
+  if (plane.queries() != plane.keys() && !are_first_keys(of)) {
     // If queries and keys differ in number, they are different sequences: only empty rows at the
     // end count as padding.
     if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
@@ -169,9 +177,10 @@ class EmptyRows {
   EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety, const RowFacts& facts)
       : mask_(linted.mask), facts_(facts) {
     for (std::size_t i = 0; i < safety.size(); ++i) {
-      const Plane& plane = *mask_.distinct()[i];
-      ranges_.push_back(safety[i].empty == 0 ? std::vector<Range>{} : empty_rows(plane));
+      const PlanePtr& plane = mask_.distinct()[i];
+      ranges_.push_back(safety[i].empty == 0 ? std::vector<Range>{} : empty_rows(*plane));
       unseen_.push_back(own_columns_empty(plane, ranges_.back()));
+      are_tokens_.push_back(plane->queries() == plane->keys() || are_first_keys(plane));
     }
     if (!facts.real_queries) return;
     for (const PlanePtr& plane : facts.real_queries->distinct()) {
@@ -211,7 +220,8 @@ class EmptyRows {
     if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       each_part({ranges[i]}, declared(b, h), [&](Range rows, bool is_declared) {
-        RowTally& rows_like_these = tally(is_declared, unseen_[plane][i], rows.begin == 0);
+        const bool last = rows.end == mask_.queries() && are_tokens_[plane];
+        RowTally& rows_like_these = tally(is_declared, unseen_[plane][i], rows.begin == 0, last);
         rows_like_these.add(b, h, rows.begin, rows.size());
         if (&rows_like_these == &others_ && unseen_[plane][i]) others_unseen_ += rows.size();
       });
@@ -219,13 +229,13 @@ class EmptyRows {
   }
 
   /// Returns the tally for some empty rows (rows that see no key). What is declared goes first.
-  /// Else they count as padding if no query sees their tokens and empty rows do not become NaN; as
-  /// left padding if no query sees their tokens and they come first.
-  RowTally& tally(bool is_declared, bool unseen, bool first) {
+  /// Else they count as padding if no query sees their tokens and empty rows do not become NaN, or
+  /// they come last; as left padding if no query sees their tokens and they come first.
+  RowTally& tally(bool is_declared, bool unseen, bool first, bool last) {
     if (is_declared) return of_padding_;
     if (facts_.all_declared || !unseen) return others_;
     if (!facts_.gives_nan) return of_padding_;
-    return first ? of_left_padding_ : others_;
+    return first ? of_left_padding_ : last ? of_padding_ : others_;
   }
 
   /// How many of the tokens of `others_` no query sees, where queries are tokens.
@@ -244,6 +254,7 @@ class EmptyRows {
   RowFacts facts_;
   std::vector<std::vector<Range>> ranges_, declared_;
   std::vector<std::vector<bool>> unseen_;
+  std::vector<bool> are_tokens_;  // of each plane: whether its queries are tokens among the keys
   RowTally others_, of_padding_, of_left_padding_;
   Index others_unseen_ = 0;
 };

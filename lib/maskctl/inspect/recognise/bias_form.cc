@@ -204,6 +204,7 @@ BiasPlane plane_of(const Cells& cells) {
     out.largest = first ? value : std::max(out.largest, value);
     first = false;
   });
+  out.largest += 0.0;  // -0 is 0
   if (out.least == 0 && out.largest == 0) return out;
   if (has_slope(cells, out) || has_parts(cells, out)) return out;
   out.numbers = cells.table();

@@ -1,5 +1,7 @@
 // Says that no rule makes a mask where the best description leaves much of it, or guesses.
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/description.h"
@@ -7,6 +9,7 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/inspect/recognise/steps.h"
+#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
@@ -17,10 +20,11 @@ Chain without_arrays(const Chain& chain) {
   for (const Step& step : chain) {
     if (recognition::has_arrays({step})) continue;
     out.push_back(step);
-    if (Chain* inner =
-            info_of(out.back()).chain ? info_of(out.back()).chain(out.back()) : nullptr) {
-      *inner = without_arrays(*inner);
-    }
+    const auto inner = info_of(step).chain;
+    if (!inner) continue;
+    Chain& steps = *inner(out.back());
+    steps = without_arrays(steps);
+    if (steps.empty()) out.pop_back();
   }
   return out;
 }
@@ -40,6 +44,57 @@ std::vector<Chain> fitted_to_first(const Mask& mask) {
   return out;
 }
 
+/// How many more cells are open than closed on each diagonal of a mask, from key - query = 1 - Q
+/// on; nothing if that takes too long.
+std::vector<Index> open_on_diagonals(const Mask& mask) {
+  if (mask.queries() * mask.keys() * std::ssize(mask.distinct()) > recognition::kSearchedCells) {
+    return {};
+  }
+  std::vector<Index> out(as_size(mask.queries() + mask.keys()));
+  std::vector<Index> times(mask.distinct().size());
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) ++times[mask.index_of(b, h)];
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Plane& plane = *mask.distinct()[i];
+    recognition::each_run(plane, {0, plane.queries()}, [&](Range rows, const Band& run) {
+      for (Index q = rows.begin; q < rows.end; ++q) {
+        for (Index k = run.begin; k < run.end; ++k) {
+          out[as_size(k - q + mask.queries() - 1)] += 2 * times[i];
+        }
+      }
+    });
+  }
+  const Index planes = mask.batch() * mask.heads();
+  for (Index d = 1 - mask.queries(); d < mask.keys(); ++d) {
+    const Index length = std::min(mask.queries(), mask.keys() - d) - std::max<Index>(0, -d);
+    out[as_size(d + mask.queries() - 1)] -= planes * length;
+  }
+  return out;
+}
+
+/// The causal or window step that comes nearest to a mask, as a chain; a mask that is mostly closed
+/// everywhere is nearest to one without open cells.
+Chain nearest_band(const Mask& mask) {
+  const std::vector<Index> gain = open_on_diagonals(mask);
+  // The run of diagonals with the largest sum.
+  Index best = 0, sum = 0;
+  std::size_t begin = 0, first = 0, end = 0;
+  for (std::size_t i = 0; i < gain.size(); ++i) {
+    if (sum <= 0) begin = i, sum = 0;
+    sum += gain[i];
+    if (sum > best) best = sum, first = begin, end = i + 1;
+  }
+  if (end == 0) return {Step{step::Not{}}};
+  const recognition::Extent extent{mask.queries(), mask.keys()};
+  const Index low = static_cast<Index>(first) + 1 - mask.queries(),
+              high = static_cast<Index>(end) - mask.queries();
+  const bool left = low > 1 - mask.queries(), right = high < mask.keys() - 1;
+  if (!left && !right) return {};
+  if (!left) return {recognition::causal(extent, high)};
+  return {recognition::window(extent, low, right ? std::optional(high) : std::nullopt)};
+}
+
 }  // namespace
 
 Recognised without_guesses(Recognised found, const Mask& mask) {
@@ -52,6 +107,7 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
   const recognition::Extent extent{mask.queries(), mask.keys()};
   nearest.push_back({recognition::causal(extent, extent.keys - extent.queries)});
   for (Chain& chain : fitted_to_first(mask)) nearest.push_back(without_arrays(chain));
+  nearest.push_back(nearest_band(mask));
   Index least = -1;
   for (Chain& chain : nearest) {
     Residue residue = residue_of(mask, chain);

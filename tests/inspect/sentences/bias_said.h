@@ -1,0 +1,213 @@
+// Whether what info says of the numbers of a bias holds for each of its cells.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl::test {
+
+/// A bias [H, Q, K] as plain numbers; everything at or below -32752 is closed.
+struct Bias {
+  Index heads, queries, keys;
+  std::vector<double> values;
+
+  double at(Index h, Index q, Index k) const {
+    return values[static_cast<std::size_t>((h * queries + q) * keys + k)];
+  }
+  /// True if `holds(q, k, value)` for all open cells of a head.
+  template <typename F>
+  bool all(Index h, const F& holds) const {
+    for (Index q = 0; q < queries; ++q)
+      for (Index k = 0; k < keys; ++k)
+        if (at(h, q, k) > -32752 && !holds(q, k, at(h, q, k))) return false;
+    return true;
+  }
+  template <typename F>
+  Index count(const F& of_head) const {
+    Index out = 0;
+    for (Index h = 0; h < heads; ++h) out += of_head(h);
+    return out;
+  }
+};
+
+inline bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
+}
+inline std::vector<double> numbers(const std::string& text) {
+  std::vector<double> out;
+  static const std::regex one(R"([-+0-9.e]+)");
+  for (std::sregex_iterator i(text.begin(), text.end(), one), end; i != end; ++i) {
+    out.push_back(std::stod(i->str()));
+  }
+  return out;
+}
+inline Index whole(const std::string& text) { return std::stoll(text); }
+
+/// "0-27, 30" as numbers.
+inline std::vector<bool> listed(const std::string& text, Index extent) {
+  std::vector<bool> out(static_cast<std::size_t>(extent), text.empty());
+  static const std::regex one(R"((\d+)(?:-(\d+))?)");
+  for (std::sregex_iterator i(text.begin(), text.end(), one), end; i != end; ++i) {
+    const Index first = whole((*i)[1]), last = (*i)[2].matched ? whole((*i)[2]) : first;
+    if (last >= extent) return {};
+    for (Index n = first; n <= last; ++n) out[static_cast<std::size_t>(n)] = true;
+  }
+  return out;
+}
+
+/// True if the number is the other one with three digits.
+inline bool is_rounded(double said, double value) {
+  if (value == 0) return said == 0;
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::abs(said - value) <= 0.501 * unit;
+}
+
+/// "from -3.5 to 2": the numbers are between these, and both are among them.
+struct Span {
+  double low, high;
+  bool has_low = false, has_high = false;
+
+  bool holds(double value) {
+    has_low = has_low || near(value, low), has_high = has_high || near(value, high);
+    return (value > low || near(value, low)) && (value < high || near(value, high));
+  }
+  bool is_tight() const { return has_low && has_high; }
+};
+
+/// In how many heads the sentence is true, and of how many it speaks.
+struct Truth {
+  Index true_in = 0, said = 0;
+};
+/// In how many heads all numbers are one of the slopes times `variable`; none if a slope is that of
+/// no head with a number other than 0.
+template <typename F>
+Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const F& variable) {
+  std::vector<bool> fits(static_cast<std::size_t>(bias.heads));
+  for (const double slope : slopes) {
+    bool needed = false;
+    for (Index h = 0; h < bias.heads; ++h) {
+      bool numbers = false;
+      const bool all = bias.all(h, [&](Index q, Index k, double value) {
+        numbers = numbers || value != 0;
+        return near(value, slope * variable(q, k));
+      });
+      if (!all) continue;
+      needed = needed || numbers;
+      fits[static_cast<std::size_t>(h)] = true;
+    }
+    if (!needed) return 0;
+  }
+  return std::ranges::count(fits, true);
+}
+
+inline Truth truth_of(std::string line, const Bias& bias) {
+  std::smatch m;
+  Truth out{0, bias.heads};
+  if (std::regex_search(line, m, std::regex(R"( \((\d+) of (\d+) heads\))"))) {
+    if (whole(m[2]) != bias.heads) return out;
+    out.said = whole(m[1]);
+    line = m.prefix().str() + m.suffix().str();
+  }
+  const auto is = [&](const std::string& pattern) {
+    return std::regex_match(line, m, std::regex(pattern));
+  };
+  if (line == "nothing is added where it is open") {
+    out.true_in = bias.count([&](Index h) {
+      return bias.all(h, [](Index, Index, double value) { return value == 0; });
+    });
+  } else if (
+      is(R"(ALiBi: (-m \* \|key - query\||m \* \(key - query\))(?: with (?:query|queries) 0(?:-(\d+))? at keys? (\d+)(?:-(\d+))?)?, slopes m (.*))")) {
+    const bool distance = m[1].str()[0] == '-';
+    const Index shift = m[3].matched ? whole(m[3]) : 0;
+    const Index last = m[2].matched ? whole(m[2]) : 0,
+                last_key = m[4].matched ? whole(m[4]) : shift;
+    if (m[3].matched && (last != bias.queries - 1 || last_key != shift + last)) return out;
+    out.true_in = heads_of_slopes(bias, numbers(m[5]), [&](Index q, Index k) {
+      const double d = static_cast<double>(k - q - shift);
+      return distance ? -std::abs(d) : d;
+    });
+  } else if (is(R"(ALiBi by key: m \* key, slopes m (.*))")) {
+    out.true_in =
+        heads_of_slopes(bias, numbers(m[1]), [](Index, Index k) { return static_cast<double>(k); });
+  } else if (
+      is(R"(0 and (.*) only: a mask that closes with (.*), as Swin's with -100, or a penalty)")) {
+    const double low = std::stod(m[1].str());
+    out.true_in = bias.count([&](Index h) {
+      return m[1] == m[2] && low < -10 && bias.all(h, [&](Index, Index, double value) {
+        return value == 0 || near(value, low);
+      });
+    });
+  } else if (is(R"((.* \(unnormalised weights times .*\) in .*), and 0 elsewhere)")) {
+    // Each part claims its cells; all other open cells hold 0.
+    std::vector<double> claimed(static_cast<std::size_t>(bias.queries * bias.keys), 0);
+    std::string text = m[1];
+    static const std::regex part(
+        R"((-?[0-9.e+-]+) \(unnormalised weights times ([0-9.e+-]+)\) in )"),
+        place(R"((?:quer(?:y|ies) ([0-9, -]+?))?(?:, )?(?:keys? ([0-9, -]+))?)");
+    std::sregex_iterator i(text.begin(), text.end(), part), end;
+    if (i == end) return out;
+    for (; i != end; ++i) {
+      const double value = std::stod((*i)[1].str());
+      if (!is_rounded(std::stod((*i)[2].str()), std::exp(value))) return out;
+      const auto next = std::next(i);
+      const auto from = (*i).position() + (*i).length();
+      std::string places = text.substr(
+          static_cast<std::size_t>(from),
+          next == end ? std::string::npos : static_cast<std::size_t>(next->position() - from));
+      for (std::size_t at = 0; at < places.size();) {
+        const std::size_t stop = std::min(places.find("; ", at), places.size());
+        const std::string one = places.substr(at, stop - at);
+        std::smatch p;
+        if (!one.empty()) {
+          if (!std::regex_match(one, p, place)) return out;
+          const auto q = listed(p[1], bias.queries), k = listed(p[2], bias.keys);
+          if (q.empty() || k.empty()) return out;
+          for (Index iq = 0; iq < bias.queries; ++iq)
+            for (Index ik = 0; ik < bias.keys; ++ik) {
+              if (!q[static_cast<std::size_t>(iq)] || !k[static_cast<std::size_t>(ik)]) continue;
+              double& cell = claimed[static_cast<std::size_t>(iq * bias.keys + ik)];
+              if (cell != 0) return out;  // two parts claim it
+              cell = value;
+            }
+        }
+        at = stop + 2;
+      }
+    }
+    out.true_in = bias.count([&](Index h) {
+      return bias.all(h, [&](Index q, Index k, double value) {
+        return near(value, claimed[static_cast<std::size_t>(q * bias.keys + k)]);
+      });
+    });
+  } else if (
+      is(R"(a table of relative positions, as T5's buckets: (\d+) numbers from (.*) to (.*) by key - query)")) {
+    Span span{std::stod(m[2].str()), std::stod(m[3].str())};
+    out.true_in = bias.count([&](Index h) {
+      std::vector<double> table(static_cast<std::size_t>(bias.queries + bias.keys), NAN), seen;
+      const bool holds = bias.all(h, [&](Index q, Index k, double value) {
+        double& entry = table[static_cast<std::size_t>(k - q + bias.queries)];
+        if (std::isnan(entry)) entry = value;
+        seen.push_back(value);
+        return entry == value && span.holds(value);
+      });
+      std::ranges::sort(seen);
+      return holds && std::unique(seen.begin(), seen.end()) - seen.begin() <= whole(m[1]);
+    });
+    if (!span.is_tight()) out.true_in = 0;
+  } else if (is(R"(numbers from (.*) to (.*) that follow neither distance nor key)")) {
+    Span span{std::stod(m[1].str()), std::stod(m[2].str())};
+    out.true_in = bias.count([&](Index h) {
+      return bias.all(h, [&](Index, Index, double value) { return span.holds(value); });
+    });
+    if (!span.is_tight()) out.true_in = 0;
+  } else if (is(R"(other numbers in (\d+) more heads)")) {
+    out = {whole(m[1]), whole(m[1])};
+  }
+  return out;
+}
+
+}  // namespace maskctl::test

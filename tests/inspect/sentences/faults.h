@@ -1,0 +1,307 @@
+// Draws sound masks of families whose rules differ by batch entry and by head, and plants a fault
+// in them: cells between documents or branches, a hole, a moved border or window, the rule of
+// another batch entry.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "maskctl/mask/arrays/dense.h"
+#include "support/twin.h"
+
+namespace maskctl::test {
+
+/// What the tokens of a batch entry are: those of one document share a number, padding has -1.
+using TokenNumbers = std::vector<std::int32_t>;
+
+enum class Family : std::uint8_t {
+  kCausal,
+  kLeftPadded,
+  kRightPadded,
+  kDocuments,        // causal in each
+  kWholeDocuments,   // each sees all of itself
+  kPaddedDocuments,  // causal in each, padding at the end sees nothing
+  kPrefix,
+  kTree,  // each token sees its ancestors
+};
+inline constexpr std::array kFamilies{
+    std::pair(Family::kCausal, "causal"),
+    std::pair(Family::kLeftPadded, "left-padded"),
+    std::pair(Family::kRightPadded, "right-padded"),
+    std::pair(Family::kDocuments, "documents"),
+    std::pair(Family::kWholeDocuments, "whole documents"),
+    std::pair(Family::kPaddedDocuments, "padded documents"),
+    std::pair(Family::kPrefix, "prefix"),
+    std::pair(Family::kTree, "tree"),
+};
+
+/// How heads restrict what the family leaves open.
+enum class Heads : std::uint8_t { kSame, kAllLocal, kLocalAndGlobal, kSinks };
+inline constexpr std::array kHeads{std::pair(Heads::kSame, "heads alike"),
+                                   std::pair(Heads::kAllLocal, "windows"),
+                                   std::pair(Heads::kLocalAndGlobal, "local and global heads"),
+                                   std::pair(Heads::kSinks, "windows with sinks")};
+
+enum class Fault : std::uint8_t {
+  kNone,
+  kLeak,         // 1 to 40 cells between documents, branches, or into the future
+  kBlockLeak,    // a rectangle of such cells
+  kHole,         // 1 to 4 cells that are closed
+  kMovedBorder,  // documents, padding or prefix of one plane are off by one to three
+  kMovedWindow,  // the window of one head is off by one
+  kOtherRule,    // one plane has the rule of another batch entry
+};
+inline constexpr std::array kFaults{
+    std::pair(Fault::kNone, "sound"),
+    std::pair(Fault::kLeak, "leak"),
+    std::pair(Fault::kBlockLeak, "block leak"),
+    std::pair(Fault::kHole, "hole"),
+    std::pair(Fault::kMovedBorder, "moved border"),
+    std::pair(Fault::kMovedWindow, "moved window"),
+    std::pair(Fault::kOtherRule, "other rule"),
+};
+
+/// A mask with a fault, the same without it, and the documents of its tokens.
+struct FaultyMask {
+  twin::Dense sound, faulty;
+  std::vector<TokenNumbers> ids;  // of each batch entry
+  std::string text;
+
+  bool is_faulty() const { return sound != faulty; }
+  /// How many open cells of the faulty mask are between two documents.
+  Index crossing() const {
+    Index out = 0;
+    each_crossing([&](Index, Index, Index, Index) { ++out; });
+    return out;
+  }
+  template <typename F>
+  void each_crossing(const F& f) const {
+    for (Index b = 0; b < faulty.b; ++b)
+      for (Index h = 0; h < faulty.h; ++h)
+        for (Index q = 0; q < faulty.q; ++q)
+          for (Index k = 0; k < faulty.k; ++k) {
+            const TokenNumbers& row = ids[static_cast<std::size_t>(b)];
+            const auto of_q = row[static_cast<std::size_t>(q)],
+                       of_k = row[static_cast<std::size_t>(k)];
+            if (faulty.get(b, h, q, k) && of_q >= 0 && of_k >= 0 && of_q != of_k) f(b, h, q, k);
+          }
+  }
+};
+
+class FaultDraws {
+ public:
+  explicit FaultDraws(std::uint64_t seed) : random_(seed) {}
+
+  /// Draws until the fault changes the mask.
+  FaultyMask draw(Family family, Heads heads, Fault fault) {
+    for (int tries = 0; tries < 100; ++tries) {
+      FaultyMask out = attempt(family, heads, fault);
+      if (out.is_faulty() == (fault != Fault::kNone)) return out;
+    }
+    return attempt(family, heads, Fault::kNone);
+  }
+
+ private:
+  Index pick(Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, std::max(low, high))(random_);
+  }
+
+  /// The rule of one batch entry.
+  struct Rule {
+    Family family = Family::kCausal;
+    TokenNumbers ids;
+    Index prefix = 0;
+    std::vector<Index> parent;
+
+    bool open(Index q, Index k) const {
+      const auto of_q = ids[static_cast<std::size_t>(q)], of_k = ids[static_cast<std::size_t>(k)];
+      if (family == Family::kTree) {
+        while (q > k) q = parent[static_cast<std::size_t>(q)];
+        return q == k;
+      }
+      if (family == Family::kLeftPadded || family == Family::kRightPadded) {
+        return of_k >= 0 && k <= q;  // as libraries do: padding queries see the tokens before them
+      }
+      if (of_q < 0 || of_q != of_k) return false;
+      return family == Family::kWholeDocuments || k <= q || (q < prefix && k < prefix);
+    }
+  };
+  /// What a head leaves open: keys from `left` before the query on, and the first `sinks`.
+  struct Head {
+    Index left = 1000, sinks = 0;
+    bool open(Index q, Index k) const { return (q - k <= left && k - q <= left) || k < sinks; }
+  };
+
+  TokenNumbers numbers(Index tokens, const std::vector<Index>& lengths) const {
+    TokenNumbers out(static_cast<std::size_t>(tokens), -1);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      for (Index n = 0; n < lengths[i] && at < out.size(); ++n)
+        out[at++] = static_cast<std::int32_t>(i);
+    return out;
+  }
+  std::vector<Index> lengths(Index tokens) {
+    const Index least = std::min<Index>(3, tokens);
+    std::vector<Index> out;
+    for (Index left = tokens; left > 0;) {
+      const Index length = std::min(left, pick(least, std::max(least, tokens / 2)));
+      out.push_back(left - length < least ? left : length);
+      left -= out.back();
+    }
+    return out;
+  }
+
+  Rule rule(Family family, Index tokens) {
+    Rule out{family, {}, 0, {}};
+    const Index real = pick(std::min<Index>(3, tokens), tokens);
+    switch (family) {
+      case Family::kDocuments:
+      case Family::kWholeDocuments:
+        out.ids = numbers(tokens, lengths(tokens));
+        break;
+      case Family::kPaddedDocuments:
+        out.ids = numbers(tokens, lengths(real));
+        break;
+      case Family::kRightPadded:
+        out.ids = numbers(tokens, {real});
+        break;
+      case Family::kLeftPadded:
+        out.ids = numbers(tokens, {real});
+        std::ranges::reverse(out.ids);
+        break;
+      case Family::kTree:
+        for (Index i = 0; i < tokens; ++i) {
+          out.parent.push_back(i < 2 ? i - 1 : pick(0, 2) > 0 ? i - 1 : pick(0, i - 1));
+        }
+        [[fallthrough]];
+      default:
+        out.ids = numbers(tokens, {tokens});
+    }
+    if (family == Family::kPrefix) out.prefix = pick(1, tokens);
+    return out;
+  }
+  /// The rule with its borders moved by `by`.
+  static Rule moved(Rule rule, Index by) {
+    const auto before = rule.ids;
+    for (std::size_t i = 0; i < rule.ids.size(); ++i) {
+      const Index from = static_cast<Index>(i) - by;
+      const Index last = std::ssize(before) - 1;
+      rule.ids[i] = before[static_cast<std::size_t>(std::clamp<Index>(from, 0, last))];
+    }
+    if (rule.prefix > 0) rule.prefix = std::max<Index>(0, rule.prefix + by);
+    return rule;
+  }
+
+  FaultyMask attempt(Family family, Heads heads, Fault fault) {
+    const Index tokens = pick(0, 2) == 0 ? pick(8, 20) : pick(16, 64);
+    const Index batch = pick(1, 3);
+    const Index planes = heads == Heads::kSame ? pick(0, 1) * 2 + 1 : pick(2, 4);
+    std::vector<Rule> rules;
+    const bool each = pick(0, 3) > 0;
+    for (Index b = 0; b < batch; ++b) {
+      rules.push_back(b > 0 && !each ? rules[0] : rule(family, tokens));
+    }
+    std::vector<Head> of_head;
+    const Head local{pick(2, std::max<Index>(2, tokens / 2)),
+                     heads == Heads::kSinks ? pick(1, 3) : 0};
+    const Index turn = pick(1, planes);
+    for (Index h = 0; h < planes; ++h) {
+      const bool global =
+          heads == Heads::kSame || (heads == Heads::kLocalAndGlobal && h % turn == 0);
+      of_head.push_back(global ? Head{} : local);
+    }
+    const auto cells = [&](const auto& of_plane) {
+      return twin::make(batch, planes, tokens, tokens, of_plane);
+    };
+    const auto at = [](const auto& all, Index i) -> const auto& {
+      return all[static_cast<std::size_t>(i)];
+    };
+    FaultyMask out;
+    for (const Rule& one : rules) out.ids.push_back(one.ids);
+    out.sound = cells([&](Index b, Index h, Index q, Index k) {
+      return at(rules, b).open(q, k) && at(of_head, h).open(q, k);
+    });
+    out.faulty = out.sound;
+    const Index b = pick(0, batch - 1), h = pick(0, planes - 1);
+    const bool in_all_heads = pick(0, 3) == 0;
+    const auto set = [&](Index q, Index k, bool open) {
+      for (Index i = 0; i < planes; ++i)
+        if (i == h || in_all_heads) out.faulty.set(b, i, q, k, open);
+    };
+    // A cell that no rule of the family opens: between documents or branches, or after the query.
+    const auto is_outside = [&](Index q, Index k) {
+      const TokenNumbers& ids = at(rules, b).ids;
+      const auto of_q = at(ids, q), of_k = at(ids, k);
+      if (of_q < 0 || of_k < 0 || out.sound.get(b, h, q, k)) return false;
+      const bool one_document =
+          std::ranges::find_if(ids, [](auto id) { return id > 0; }) == ids.end();
+      if (family == Family::kTree) return k < q;
+      return one_document ? k > q : of_q != of_k;
+    };
+    const auto replan = [&](const Rule& new_rule, const Head& new_head) {
+      for (Index q = 0; q < tokens; ++q)
+        for (Index k = 0; k < tokens; ++k) set(q, k, new_rule.open(q, k) && new_head.open(q, k));
+    };
+    switch (fault) {
+      case Fault::kNone:
+        break;
+      case Fault::kLeak: {
+        std::vector<std::pair<Index, Index>> outside;
+        for (Index q = 0; q < tokens; ++q)
+          for (Index k = 0; k < tokens; ++k)
+            if (is_outside(q, k)) outside.emplace_back(q, k);
+        std::ranges::shuffle(outside, random_);
+        const Index most = pick(0, 1) == 0 ? pick(1, 4) : pick(1, 40);
+        for (Index i = 0; i < std::min(most, std::ssize(outside)); ++i) {
+          set(at(outside, i).first, at(outside, i).second, true);
+        }
+        break;
+      }
+      case Fault::kBlockLeak: {
+        const Index q0 = pick(0, tokens - 1), k0 = pick(0, tokens - 1), high = pick(1, 6),
+                    wide = pick(1, 6);
+        for (Index q = q0; q < std::min(tokens, q0 + high); ++q)
+          for (Index k = k0; k < std::min(tokens, k0 + wide); ++k)
+            if (is_outside(q, k)) set(q, k, true);
+        break;
+      }
+      case Fault::kHole: {
+        std::vector<std::pair<Index, Index>> open;
+        for (Index q = 0; q < tokens; ++q)
+          for (Index k = 0; k < tokens; ++k)
+            if (out.sound.get(b, h, q, k) && q != k) open.emplace_back(q, k);
+        std::ranges::shuffle(open, random_);
+        const Index holes = std::min<Index>(pick(1, 4), std::ssize(open));
+        for (Index i = 0; i < holes; ++i) set(at(open, i).first, at(open, i).second, false);
+        break;
+      }
+      case Fault::kMovedBorder:
+        replan(moved(at(rules, b), pick(0, 1) ? pick(1, 3) : -pick(1, 3)), at(of_head, h));
+        break;
+      case Fault::kMovedWindow: {
+        Head off = at(of_head, h);
+        off.left += pick(0, 1) ? 1 : -1;
+        for (Index q = 0; q < tokens; ++q)
+          for (Index k = 0; k < tokens; ++k)
+            out.faulty.set(b, h, q, k, at(rules, b).open(q, k) && off.open(q, k));
+        break;
+      }
+      case Fault::kOtherRule:
+        replan(at(rules, (b + 1) % batch), at(of_head, h));
+        break;
+    }
+    out.text = std::to_string(batch) + " x " + std::to_string(planes) + " x " +
+               std::to_string(tokens) + ", fault at batch " + std::to_string(b) +
+               (in_all_heads ? ", all heads" : ", head " + std::to_string(h));
+    return out;
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace maskctl::test

@@ -1,0 +1,216 @@
+// What makes the lines of recognise true of the cells of a mask.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/sentences/printed_lines.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/pipeline/load.h"
+#include "support/twin_steps.h"
+
+namespace maskctl::test {
+
+/// The cells that the steps of a text leave open in a mask of this shape.
+inline Dense made_by_text(const std::string& text, const Dense& shape, const BindContext& files) {
+  const Dense full(shape.b, shape.h, shape.q, shape.k, true);
+  if (text.empty() || text == "every cell open") return full;
+  return twin::run_chain(full, load_chain(std::array{text}, files));
+}
+
+/// How many cells differ from the nearest mask that opens every cell, none, or those from one
+/// diagonal to another: what somebody would try by hand.
+inline Index cells_off_a_band(const Dense& cells) {
+  std::vector<Index> open(static_cast<std::size_t>(cells.q + cells.k)), all(open);
+  each_cell(cells, [&](const Cell& cell) {
+    const auto diagonal = static_cast<std::size_t>(cell.key - cell.query + cells.q);
+    ++all[diagonal];
+    open[diagonal] += at(cells, cell);
+  });
+  Index total = 0;
+  for (const Index one : open) total += one;
+  Index best = total;  // none
+  for (std::size_t low = 0; low < open.size(); ++low) {
+    Index off = total;
+    for (std::size_t high = low; high < open.size(); ++high) {
+      off += all[high] - 2 * open[high];
+      best = std::min(best, off);
+    }
+  }
+  return best;
+}
+
+class RecogniseLines {
+ public:
+  RecogniseLines(const Dense& cells, std::optional<GivenIds> ids, BindContext files)
+      : cells_(cells), ids_(std::move(ids)), files_(std::move(files)) {}
+
+  /// What is false of a report with this exit status; empty if nothing. `whole`: the same report
+  /// with the pipeline in full.
+  std::string wrong(const std::string& report, int status, const std::string& whole) {
+    std::smatch m;
+    static const std::regex line(
+        R"(\npipeline    (no rule; nearest: )?(none: every cell is open|.*)\n)");
+    if (!std::regex_search(whole, m, line)) return "no pipeline";
+    pipeline_ = m[2] == "none: every cell is open" ? "every cell open" : m[2].str();
+    made_ = made_by_text(pipeline_, cells_, files_);
+    left_ = differing(cells_, made_);
+    if (status != (left_.empty() ? 0 : 1)) return "exit status";
+    planes_ = {};
+    const std::string wrong = wrong_line(report, laws());
+    if (!wrong.empty()) return wrong;
+    // A mask of a single plane has no list of planes.
+    if (cells_.b * cells_.h == 1) return planes_.told.empty() ? "" : "planes of one";
+    return planes_.are_first_of(planes_of(left_)) ? "" : "planes are left out, or told twice";
+  }
+
+  /// The cells that the printed pipeline leaves open, of the last report.
+  const Dense& made() const { return made_; }
+
+ private:
+  std::vector<LineLaw> laws() {
+    return {
+        {R"(shape       \[B (\d+), H (\d+), Q (\d+), K (\d+)\])",
+         [this](const auto& m) {
+           return cell_said(m, 1) == Cell{cells_.b, cells_.h, cells_.q, cells_.k};
+         }},
+        {R"(density     (.*): ([0-9,]+) of ([0-9,]+) cells? open)",
+         [this](const auto& m) {
+           const Index open = open_cells(cells_), all = std::ssize(cells_.cells);
+           return number_said(m[2]) == open && number_said(m[3]) == all &&
+                  is_percent(m[1], open, all);
+         }},
+        {"pipeline    no rule; nearest: .*", [this](const auto&) { return is_nearest(); }},
+        {"pipeline    none: every cell is open",
+         [this](const auto&) { return pipeline_ == "every cell open"; }},
+        {"pipeline    (.*); --all prints the pipeline",
+         [this](const auto& m) { return summary_holds(m[1]); }},
+        // That these steps make the mask but for some cells: the line that counts them says so.
+        {"pipeline    (.*)", [this](const auto& m) { return m[1] == pipeline_ && is_rule(); }},
+        {"leaks       (.*)",
+         [this](const auto& m) { return ids_ && leaks_hold(m[1], cells_, *ids_); }},
+        {R"(unexplained 0 of ([0-9,]+) cells?)",
+         [this](const auto& m) {
+           return left_.empty() && number_said(m[1]) == std::ssize(cells_.cells);
+         }},
+        {R"(unexplained ([0-9,]+) of ([0-9,]+) cells?: ([0-9,]+) open, ([0-9,]+) closed in the mask, in ([0-9,]+) rows?; first at )" +
+             kCellSaid,
+         [this](const auto& m) {
+           const Index open =
+               std::ranges::count_if(left_, [this](const Cell& cell) { return at(cells_, cell); });
+           return number_said(m[1]) == std::ssize(left_) &&
+                  number_said(m[2]) == std::ssize(cells_.cells) && number_said(m[3]) == open &&
+                  number_said(m[4]) == std::ssize(left_) - open &&
+                  number_said(m[5]) == rows_of(left_) && !left_.empty() &&
+                  cell_said(m, 6) == left_[0];
+         }},
+        {R"(            batch (\d+), head (\d+): ([0-9,]+))",
+         [this](const auto& m) {
+           planes_.told.emplace_back(number_said(m[1]), number_said(m[2]));
+           return of_plane(planes_.told.back()) == number_said(m[3]);
+         }},
+        {R"(            \.\.\. (\d+) more; --json lists all)",
+         [this](const auto& m) {
+           planes_.more = number_said(m[1]);
+           return true;  // the planes are counted in the end
+         }},
+    };
+  }
+
+  Index of_plane(const std::pair<Index, Index>& plane) const {
+    return std::ranges::count_if(
+        left_, [&](const Cell& cell) { return plane == std::pair(cell.batch, cell.head); });
+  }
+  Index fewer() const {
+    const Index open = open_cells(cells_);
+    return std::min(open, std::ssize(cells_.cells) - open);
+  }
+  /// A rule leaves four cells, or at most a twentieth of the open (or closed) ones.
+  bool is_rule() const { return std::ssize(left_) <= 4 || 20 * std::ssize(left_) <= fewer(); }
+  /// "no rule" is said where more is left, and nothing that is tried by hand comes nearer.
+  bool is_nearest() const {
+    return !left_.empty() && std::ssize(left_) <= cells_off_a_band(cells_);
+  }
+
+  // ---- "(5 batches: doc of 3 to 9 documents | causal)" ----
+
+  /// How many documents a step has; -1 for other steps.
+  static Index documents_in_step(const Step& step) {
+    std::set<Index> ids;
+    if (const auto* lengths = step.get_if<step::DocumentLengths>())
+      return std::ssize(lengths->lengths);
+    const auto* document = step.get_if<step::Document>();
+    if (!document) return -1;
+    for (Index i = 0; i < document->q.array.elements(); ++i) {
+      const Index id = twin::number(document->q.array, i);
+      if (id != document->pad_id) ids.insert(id);
+    }
+    return std::ssize(ids);
+  }
+
+  /// Each part in brackets tells of that many batches, whose steps have these names and so many
+  /// documents; the parts outside of brackets stand in the pipeline as they are.
+  bool summary_holds(const std::string& text) const {
+    static const std::regex brackets(R"(\(([^()]*)\))"), part(R"((\d+) batch(?:es)?: ([^;]+))"),
+        word(R"(([a-z-]+)(?: of (\d+)(?: to (\d+))? documents?)?)");
+    std::map<std::string, std::pair<Index, std::vector<std::vector<Index>>>> of_names;
+    for (const Step& step : load_chain(std::array{pipeline_}, files_)) {
+      const auto* scoped = step.get_if<step::Scoped>();
+      if (!scoped || scoped->axis != step::Scoped::Axis::kBatch) continue;
+      std::string names;
+      std::vector<Index> documents;
+      for (const Step& inner : scoped->chain) {
+        names += (names.empty() ? "" : "|") + std::string(info_of(inner).name);
+        documents.push_back(documents_in_step(inner));
+      }
+      auto& [batches, counts] = of_names[names];
+      for (const Range& range : scoped->members) batches += range.size();
+      counts.push_back(documents);
+    }
+    std::size_t told = 0;
+    for (std::sregex_iterator b(text.begin(), text.end(), brackets), end; b != end; ++b) {
+      const std::string list = (*b)[1];
+      for (std::sregex_iterator p(list.begin(), list.end(), part); p != end; ++p, ++told) {
+        const std::string steps = (*p)[2];
+        std::string names;
+        std::vector<std::pair<Index, Index>> said;
+        for (std::sregex_iterator w(steps.begin(), steps.end(), word); w != end; ++w) {
+          names += (names.empty() ? "" : "|") + (*w)[1].str();
+          const Index least = (*w)[2].matched ? number_said((*w)[2]) : -1;
+          said.emplace_back(least, (*w)[3].matched ? number_said((*w)[3]) : least);
+        }
+        const auto found = of_names.find(names);
+        if (found == of_names.end() || found->second.first != number_said((*p)[1])) return false;
+        for (std::size_t i = 0; i < said.size(); ++i) {
+          Index least = -1, most = -1;
+          for (const auto& counts : found->second.second) {
+            least = least < 0 ? counts[i] : std::min(least, counts[i]);
+            most = std::max(most, counts[i]);
+          }
+          if (said[i] != std::pair(least, most)) return false;
+        }
+      }
+    }
+    std::smatch m;
+    std::string rest = std::regex_replace(text, brackets, "");
+    for (std::size_t at = 0; at < rest.size();) {
+      const std::size_t stop = std::min(rest.find(" | ", at), rest.size());
+      if (pipeline_.find(rest.substr(at, stop - at)) == std::string::npos) return false;
+      at = stop + 3;
+    }
+    return told > 0 && told == of_names.size();
+  }
+
+  const Dense& cells_;
+  std::optional<GivenIds> ids_;
+  BindContext files_;
+  std::string pipeline_;
+  Dense made_;
+  std::vector<Cell> left_;
+  PlanesTold planes_;
+};
+
+}  // namespace maskctl::test
