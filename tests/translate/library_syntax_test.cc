@@ -241,6 +241,19 @@ TEST_CASE("arguments of another library, or in the order of another version, are
   }
 }
 
+TEST_CASE("arrays may be given by the names that the library has for them") {
+  const std::pair<const char*, const char*> calls[] = {
+      {"sdpa", "scaled_dot_product_attention(query=q, key=k, value=v, is_causal=True)"},
+      {"jax", "dot_product_attention(query=q, key=k, value=v, is_causal=True)"},
+      {"te", "DotProductAttention(query_layer=q, key_layer=k, value_layer=v)"},
+      {"fa", "flash_attn_func(q=q, k=k, v=v, causal=True)"}};
+  for (const auto& [library, call] : calls) {
+    INFO(call);
+    CHECK(to_text(lib(library).read(call)).starts_with("causal"));
+  }
+  CHECK(failure_and_place(lib("sdpa"), "scaled_dot_product_attention(query_layer=q)") != "");
+}
+
 TEST_CASE("methods of xformers may follow keywords, and are inherited") {
   const auto read = [](const char* text) { return to_text(lib("xformers").read(text)); };
   const std::string padded = read(

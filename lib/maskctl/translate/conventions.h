@@ -79,6 +79,7 @@ struct Convention {
   /// `unbounded`.
   std::string_view one_unbounded = {};
   std::string_view leading = {};  // positional arguments that come first: "q, k, v"
+  std::string_view names = {};    // the names of these, if they are written by others: "query, ..."
   std::span<const Argument> arguments = {};
   std::string_view overrides = {};  // how the library changes its arguments
   std::string_view source = {};

@@ -27,6 +27,7 @@ constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
                                      .align = Align::kTopLeft,
                                      .unbounded = kPastAll,
                                      .leading = "q, k, v",
+                                     .names = "query, key, value",
                                      .arguments = kJaxArguments,
                                      .overrides = "all conditions are joined by and",
                                      .source = "jax/_src/nn/functions.py _apply_masks"}};

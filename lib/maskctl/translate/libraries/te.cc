@@ -72,6 +72,7 @@ constexpr Convention te_call(bool documents, std::span<const Argument> arguments
           .unbounded = "-1",
           .one_unbounded = kPastAll,
           .leading = "q, k, v",
+          .names = "query_layer, key_layer, value_layer",
           .arguments = arguments,
           .overrides =
               "causal types set the right side to 0 and the alignment; no_mask and "

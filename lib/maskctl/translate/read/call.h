@@ -48,7 +48,7 @@ const Python* given_argument(const LibrarySource& source, std::string_view name)
 /// The rows of a call by the name with which it is written; those of its module, if it says one
 /// that has rows of its own.
 std::vector<const Convention*> rows_of(const Library& library, std::string_view name);
-/// Whether an argument is one of Convention::leading.
+/// Whether an argument is one of Convention::leading, by either name.
 bool leads(const Convention& row, std::string_view argument);
 /// Whether a value is the default of the argument.
 bool is_default(const Argument& argument, const Python& value);

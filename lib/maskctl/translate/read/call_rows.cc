@@ -31,11 +31,12 @@ std::vector<const Convention*> rows_of(const Library& library, std::string_view 
 }
 
 bool leads(const Convention& row, std::string_view argument) {
-  std::string_view rest = row.leading;
-  while (!rest.empty()) {  // "q, k, v" or "q=q, k=k, v=v"
-    const std::string_view one = rest.substr(0, rest.find(", "));
-    if (one.substr(0, one.find('=')) == argument) return true;
-    rest.remove_prefix(std::min(rest.size(), one.size() + 2));
+  for (std::string_view rest : {row.leading, row.names}) {
+    while (!rest.empty()) {  // "q, k, v" or "q=q, k=k, v=v"
+      const std::string_view one = rest.substr(0, rest.find(", "));
+      if (one.substr(0, one.find('=')) == argument) return true;
+      rest.remove_prefix(std::min(rest.size(), one.size() + 2));
+    }
   }
   return false;
 }

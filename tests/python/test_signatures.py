@@ -1,0 +1,234 @@
+"""The arguments of attention functions, one by one and in pairs: each is read, and the mask is that of plain loops, or is
+named as not read, or cannot change the mask. Those of flash-attn are in test_library_calls.py."""
+
+import dataclasses
+import inspect
+import itertools
+
+import attention_signatures
+import numpy as np
+import pytest
+from test_library_calls import ENDS_K, ENDS_Q, KEYS, QUERIES, cells, expected
+
+from maskctl import Error
+from maskctl._library_calls import at_default, mask_of_call
+
+ARRAY = np.ones((2, 4, QUERIES, 8))
+MASK = np.ones((QUERIES, KEYS), bool)
+OTHER_Q, OTHER_K = [0, 5, 7], [0, 2, 9]
+
+
+@dataclasses.dataclass
+class Law:
+    """What the arguments of a function do. `given`: what it needs at least; `alone`: an argument without a default that
+    counts only beside another."""
+
+    given: dict = dataclasses.field(default_factory=dict)
+    read: dict = dataclasses.field(default_factory=dict)  # argument: values that change the mask
+    unread: dict = dataclasses.field(default_factory=dict)  # argument: a value that changes it
+    silent: dict = dataclasses.field(default_factory=dict)  # argument: a value that is not its default
+    size: tuple = (QUERIES, KEYS)
+    top_left: bool = False
+    refused: tuple = ()  # arguments that are always given, and never read
+
+
+_HF_SILENT = {"dropout": 0.1, "scaling": 0.5}
+_HF_MORE = {"softcap": 30.0, "s_aux": np.ones(4), "position_ids": np.arange(7)[None]}  # of models, through **kwargs
+_SILENT_PLAN = {"num_qo_heads": 8, "num_kv_heads": 2, "head_dim_qk": 64, "head_dim_vo": 64, "pos_encoding_mode": "ALIBI",
+                "use_fp16_qk_reduction": True, "logits_soft_cap": 30.0, "sm_scale": 0.5, "rope_scale": 2.0, "rope_theta": 1e5,
+                "q_data_type": "bfloat16", "kv_data_type": "bfloat16", "o_data_type": "bfloat16", "non_blocking": False,
+                "token_pos_in_items_len": 3, "fixed_split_size": 4, "disable_split_kv": True, "max_token_per_sequence": 5,
+                "max_sequence_kv": 5}
+_UNREAD_PLAN = {"custom_mask": np.ones(63, bool), "packed_custom_mask": np.ones(8, "u1"), "prefix_len_ptr": np.ones(2, int),
+                "token_pos_in_items_ptr": np.ones(7, int), "max_item_len_ptr": np.ones(2, int), "seq_lens": np.array([2, 3]),
+                "seq_lens_q": np.array([2, 3])}
+_PAGES = ("paged_kv_indptr", "paged_kv_indices", "paged_kv_last_page_len")
+
+LAWS = {
+    "sdpa scaled_dot_product_attention": Law(
+        read={"is_causal": [True]}, unread={"attn_mask": MASK}, top_left=True,
+        silent={"dropout_p": 0.1, "scale": 0.5, "enable_gqa": True}),
+    "sdpa varlen_attn": Law(
+        {"cu_seq_q": ENDS_Q, "cu_seq_k": ENDS_K, "max_q": 5, "max_k": 5},
+        {"cu_seq_q": [OTHER_Q], "cu_seq_k": [OTHER_K], "window_size": [(-1, 0), (3, 1), (2, 0), (-1, 2), [1, 1]],
+         "seqused_k": [[2, 1], [0, 2]]},
+        {"block_table": np.ones((2, 3), int)},
+        {"max_q": 6, "max_k": 7, "return_aux": object(), "scale": 0.5, "enable_gqa": True, "num_splits": 1}),
+    "flex flex_attention": Law(
+        unread={"score_mod": lambda *_: 0, "block_mask": object()},
+        silent={"scale": 0.5, "enable_gqa": True, "return_lse": True, "kernel_options": {"BLOCK_M": 32}, "return_aux": object()}),
+    "mha forward": Law(
+        unread={"attn_mask": MASK, "key_padding_mask": np.zeros((2, KEYS), bool), "is_causal": True},
+        silent={"need_weights": False, "average_attn_weights": False}),
+    "mha multi_head_attention_forward": Law(
+        dict.fromkeys(["in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj_weight", "out_proj_bias"]) |
+        {"embed_dim_to_check": 32, "num_heads": 4, "dropout_p": 0.0, "add_zero_attn": False},
+        unread={"attn_mask": MASK, "key_padding_mask": np.zeros((2, KEYS), bool), "is_causal": True, "bias_k": np.ones((1, 1, 32)),
+                "bias_v": np.ones((1, 1, 32)), "add_zero_attn": True, "static_k": np.ones((8, 9, 8))},
+        silent={"static_v": np.ones((8, 9, 8)), "embed_dim_to_check": 64, "num_heads": 8, "dropout_p": 0.1, "training": False,
+                "need_weights": False, "average_attn_weights": False, "use_separate_proj_weight": True} |
+        dict.fromkeys(["in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias", "q_proj_weight", "k_proj_weight",
+                       "v_proj_weight"], np.ones((32, 32)))),
+    **{f"xformers memory_efficient_attention{end}": Law(
+        unread={"attn_bias": object()}, silent={"p": 0.1, "scale": 0.5, "op": object(), "output_dtype": object()})
+       for end in ("", "_forward", "_forward_requires_grad", "_partial")},
+    "flashinfer single_prefill_with_kv_cache": Law(
+        read={"causal": [True], "window_left": [0, 3]},
+        unread={"custom_mask": MASK, "packed_custom_mask": np.ones(8, "u1")},
+        silent={key: _SILENT_PLAN[key] for key in ("pos_encoding_mode", "use_fp16_qk_reduction", "sm_scale", "logits_soft_cap",
+                                                   "rope_scale", "rope_theta")} |
+        {"scale_q": ARRAY, "scale_k": ARRAY, "scale_v": ARRAY, "o_dtype": "bfloat16", "kv_layout": "HND", "backend": "fa2",
+         "return_lse": True, "kv_cache_sf": (ARRAY, ARRAY), "k_scale": 0.5, "v_scale": 0.5}),
+    "flashinfer BatchPrefillWithRaggedKVCacheWrapper.plan": Law(
+        {"qo_indptr": ENDS_Q, "kv_indptr": ENDS_K, "num_qo_heads": 4, "num_kv_heads": 4, "head_dim_qk": 128},
+        {"qo_indptr": [OTHER_Q], "kv_indptr": [OTHER_K], "causal": [True], "window_left": [0, 3]}, _UNREAD_PLAN,
+        _SILENT_PLAN | {"v_indptr": np.array(ENDS_K), "o_indptr": np.array(ENDS_Q)}),
+    "flashinfer BatchPrefillWithPagedKVCacheWrapper.plan": Law(
+        {"qo_indptr": ENDS_Q, "num_qo_heads": 4, "num_kv_heads": 4, "head_dim_qk": 128, "page_size": 16} |
+        {key: np.array([0, 1]) for key in _PAGES},
+        unread=_UNREAD_PLAN | {"block_tables": np.ones((2, 3), int)}, silent=_SILENT_PLAN | {"page_size": 32},
+        refused=("qo_indptr", *_PAGES)),
+    "flashinfer single_decode_with_kv_cache": Law(
+        read={"window_left": [0, 3]}, size=(1, KEYS),
+        silent={key: _SILENT_PLAN[key] for key in ("pos_encoding_mode", "sm_scale", "logits_soft_cap", "rope_scale", "rope_theta")}
+        | {"kv_layout": "HND", "use_tensor_cores": True, "q_scale": 0.5, "k_scale": 0.5, "v_scale": 0.5, "return_lse": True}),
+    "flashinfer BatchDecodeWithPagedKVCacheWrapper.plan": Law(
+        {"indptr": np.array([0, 1]), "indices": np.array([0]), "last_page_len": np.array([3]), "num_qo_heads": 4,
+         "num_kv_heads": 4, "head_dim": 128, "page_size": 16},
+        unread={"block_tables": np.ones((2, 3), int), "window_right": 2, "q_len_per_req": 2},
+        silent={key: value for key, value in _SILENT_PLAN.items() if key in attention_signatures._DECODE_PLAN} |
+        {"head_dim": 64, "page_size": 32, "data_type": "bfloat16", "seq_lens": np.array([3])},
+        refused=("indptr", "indices", "last_page_len")),
+    "hf sdpa_attention_forward": Law(
+        {"attention_mask": None, "is_causal": False}, {"is_causal": [True]},
+        {"attention_mask": MASK, "position_bias": ARRAY, "cache": object()},
+        _HF_SILENT | _HF_MORE | {"sliding_window": 4}, top_left=True),
+    "hf flash_attention_forward": Law(
+        {"attention_mask": None, "is_causal": False},
+        {"is_causal": [True], "sliding_window": [1, 3], ("cu_seq_lens_q", "cu_seq_lens_k"): [(ENDS_Q, ENDS_K)]},
+        {"attention_mask": np.ones((1, KEYS)), "cache": object(), "position_ids": np.arange(7)[None],
+         "block_table": np.ones((1, 2), int)},
+        _HF_SILENT | {"softcap": 30.0, "s_aux": np.ones(4), "max_length_q": 4, "max_length_k": 5, "deterministic": True}),
+    "hf flex_attention_forward": Law(
+        {"attention_mask": None}, unread={"attention_mask": object(), "position_bias": ARRAY, "cache": object()},
+        silent=_HF_SILENT | _HF_MORE | {"sliding_window": 4, "is_causal": True}),
+    "hf eager_attention_forward": Law(
+        {"attention_mask": None, "scaling": 1.0}, unread={"attention_mask": MASK, "cache": object()},
+        silent=_HF_SILENT | _HF_MORE | {"sliding_window": 4, "is_causal": True}),
+}
+
+LEADING = {"self", "module", "query", "key", "value", "q", "k", "v"}
+SAME = {"is_causal": "causal", "cu_seq_q": "cu_seqlens_q", "qo_indptr": "cu_seqlens_q", "cu_seq_lens_q": "cu_seqlens_q",
+        "cu_seq_k": "cu_seqlens_k", "kv_indptr": "cu_seqlens_k", "cu_seq_lens_k": "cu_seqlens_k"}
+
+CALLS = [(source, name, function) for source in attention_signatures.SOURCES for name, function in source.made()]
+
+
+def law_of(source, name):
+    return next(law for of, law in LAWS.items() if of.split()[0] == source.library and f".{name}".endswith(f".{of.split()[1]}"))
+
+
+def plain(law, given):
+    """[B, Q, K] in plain loops, of what is given by names of any library."""
+    made = {SAME.get(key, key): value for key, value in given.items() if value is not None}
+    if "window_left" in made:
+        made["window_size"] = (made["window_left"], -1)
+    if "sliding_window" in made:
+        made["window_size"] = (made["sliding_window"] - 1,) * 2
+    if law.top_left:
+        return np.tri(*law.size, dtype=bool)[None] if made["causal"] else np.ones((1, *law.size), bool)
+    if "cu_seqlens_q" in made:
+        return expected(made, True, KEYS)
+    return cells(*law.size, **made)[None]
+
+
+def base_of(law, function):
+    parameters = inspect.signature(function).parameters
+    given = {key: ARRAY for key in parameters if key in LEADING - {"self"}}
+    given |= {key: one.default for key, one in parameters.items() if one.default is not one.empty}
+    return given | {key: as_array(value) for key, value in law.given.items()}
+
+
+def as_array(value):
+    return np.array(value) if isinstance(value, list) and len(value) > 2 else value
+
+
+def mask_of(source, name, function, law, given):
+    return mask_of_call(source.library, name, law.size, given, at_default(function, given))
+
+
+def readings(law):
+    """Each value that is read, alone and beside each other one: {argument: value}."""
+    single = [dict(zip(key, value)) if isinstance(key, tuple) else {key: value}
+              for key, values in law.read.items() for value in values]
+    return [{}, *single, *({**one, **other} for one, other in itertools.combinations(single, 2) if not set(one) & set(other))]
+
+
+def fits(more):
+    """Used lengths that fit into documents."""
+    used, ends = more.get("seqused_k"), more.get("cu_seq_k", ENDS_K)
+    return used is None or all(n <= m for n, m in zip(used, np.diff(ends)))
+
+
+EACH = pytest.mark.parametrize("source, name, function", CALLS, ids=[f"{name} {source.versions[0]}" for source, name, _ in CALLS])
+
+
+@EACH
+def test_each_argument_has_one_class(source, name, function):
+    law = law_of(source, name)
+    read = set(itertools.chain.from_iterable(key if isinstance(key, tuple) else (key,) for key in law.read))
+    arguments = {key for key, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD} - LEADING
+    classes = [read, set(law.unread), set(law.silent), set(law.refused)]
+    if law.refused:  # the others are not looked at where something is never read
+        classes.append({"causal", "window_left"})
+    assert sum(map(len, classes)) == len(set().union(*classes)), "an argument of two classes"
+    assert arguments <= set().union(*classes), "an argument of no class"
+
+
+@EACH
+def test_each_argument_is_read_or_named_or_silent(source, name, function):
+    law = law_of(source, name)
+    base = base_of(law, function)
+    if law.refused:
+        with pytest.raises(Error) as raised:
+            mask_of(source, name, function, law, base)
+        assert set(str(raised.value).split(", ")) == set(law.refused)
+    for more in [] if law.refused else filter(fits, readings(law)):
+        given = base | {key: as_array(value) for key, value in more.items()}
+        made = np.asarray(mask_of(source, name, function, law, given))[:, 0]
+        np.testing.assert_array_equal(np.broadcast_to(made, (1, *law.size)), plain(law, given), err_msg=str(more))
+        for key, value in law.silent.items():
+            silent = np.asarray(mask_of(source, name, function, law, given | {key: value}))[:, 0]
+            np.testing.assert_array_equal(silent, made, err_msg=key)
+    for key, value in law.unread.items():
+        with pytest.raises(Error) as raised:
+            mask_of(source, name, function, law, base | {key: value})
+        assert key in [one.split("=")[0] for one in str(raised.value).split(", ")]
+
+
+@EACH
+def test_an_unknown_argument_is_named_and_silent_at_its_default(source, name, function):
+    law = law_of(source, name)
+    if law.refused:
+        return
+    base = base_of(law, function)
+    extra = inspect.Parameter("sliding_sinks", inspect.Parameter.KEYWORD_ONLY, default=0)
+    wider = lambda: None
+    parameters = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    wider.__signature__ = inspect.Signature([*parameters, extra])
+    mask_of(source, name, wider, law, base | {"sliding_sinks": 0})
+    with pytest.raises(Error, match="^sliding_sinks=4$"):
+        mask_of(source, name, wider, law, base | {"sliding_sinks": 4})
+    with pytest.raises(Error, match="^sliding_sinks$"):
+        mask_of(source, name, function, law, base | {"sliding_sinks": object()})
+
+
+def test_causality_that_the_module_decides_is_not_guessed():
+    for function in "sdpa_attention_forward", "flash_attention_forward":
+        with pytest.raises(Error, match="is_causal: expected True or False"):
+            mask_of_call("hf", function, (QUERIES, KEYS), {"is_causal": None})
+
+
+def test_keys_without_ends_of_their_own_are_not_taken_for_those_of_queries():
+    with pytest.raises(Error, match="^cu_seq_q$"):
+        mask_of_call("sdpa", "varlen_attn", (QUERIES, KEYS), {"cu_seq_q": np.array(ENDS_Q), "cu_seq_k": None})
