@@ -332,6 +332,18 @@ TEST_CASE("attention-gym: dilated, global and document masks") {
         return std::abs(q - k) <= 1 || q == 0 || k == 0 || q == 4 || k == 4;
       });
   square(
+      "generate_global_sliding_window(1, torch.tensor([False, False, False, True, False, False, "
+      "False]))",
+      [](Index q, Index k, Index, Index) { return std::abs(q - k) <= 1 || q == 3 || k == 3; });
+  square("generate_packed_causal_doc_mask_mod(torch.tensor([0, 3, 7]))",
+         [](Index q, Index k, Index, Index) { return (q < 3) == (k < 3) && k <= q; });
+  square("lambda b, h, q, k: (q % 3 == k % 3) & (q >= k)",
+         [](Index q, Index k, Index, Index) { return q % 3 == k % 3 && k <= q; });
+  square("lambda b, h, q, k: k % 2 != q % 2",
+         [](Index q, Index k, Index, Index) { return q % 2 != k % 2; });
+  CHECK_THROWS_AS(lib("flex").read("lambda b, h, q, k: q % 3 == k % 2"), Error);
+  CHECK_THROWS_AS(lib("flex").read("lambda b, h, q, k: (q + 1) % 3 == k % 3"), Error);
+  square(
       "offsets = torch.tensor([0, 3, 7])\n"
       "generate_doc_mask_mod(generate_prefix_lm_mask(1), offsets)",
       [](Index q, Index k, Index, Index) {

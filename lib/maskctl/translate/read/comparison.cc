@@ -275,11 +275,18 @@ std::optional<Condition> Comparisons::chunks(const Python& left, std::string_vie
   return all_of({negated(same), below(sooner, position)});
 }
 
+/// Reads (q_idx - kv_idx) % N with 0, and q_idx % N with kv_idx % N.
 std::optional<Condition> Comparisons::dilated(const Python& left, const Python& right) const {
-  Index size = 0;
-  const auto distance = scaled(left, "%", size);
-  const bool fits = distance && number_in(source_.text, right) == Index{0} &&
-                    distance->number == 0 && distance->q == -distance->k &&
+  Index size = 0, other = 0;
+  auto distance = scaled(left, "%", size);
+  const auto column = scaled(right, "%", other);
+  if (distance && column) {
+    if (size != other) return std::nullopt;
+    distance = minus(*distance, *column);
+  } else if (number_in(source_.text, right) != Index{0}) {
+    return std::nullopt;
+  }
+  const bool fits = distance && distance->number == 0 && distance->q == -distance->k &&
                     std::abs(distance->q) == 1 && counts_rows(*distance);
   return fits ? std::optional(condition({{{step::Dilated{size}}}})) : std::nullopt;
 }

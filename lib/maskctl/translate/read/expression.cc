@@ -47,7 +47,7 @@ class Expression {
   Condition compared(const Python& given);
   Condition call(const Python& given, int depth);
   Condition chosen(const Python& given, int depth);
-  Condition inside_documents(const Python& given, int depth);
+  Condition inside_documents(const Python& mask, const Python& starts, int depth);
   std::vector<Term> parts_of(const Term& term, std::string_view connective);
   void take_padded(std::vector<Term>& parts, std::vector<Condition>& out);
   bool take_pair(const Term& a, const Term& b, bool all, std::vector<Condition>& out) const;
@@ -203,7 +203,12 @@ Condition Expression::call(const Python& given, int depth) {
   const std::string_view name = last_name(given.text);
   if (name == "where" && given.items.size() == 3) return chosen(given, depth);
   if (name == "generate_doc_mask_mod" && given.items.size() == 2) {
-    return inside_documents(given, depth);
+    return inside_documents(given.items[0], given.items[1], depth);
+  }
+  if (name == "generate_packed_causal_doc_mask_mod" && given.items.size() == 1) {
+    Python causal;
+    causal.text = "causal_mask";
+    return inside_documents(causal, given.items[0], depth);
   }
   if (name == "create_block_mask" && !given.items.empty()) {
     return condition_of({&given.items[0]}, depth + 1);
@@ -222,16 +227,16 @@ Condition Expression::chosen(const Python& given, int depth) {
 }
 
 /// Reads a mask that applies inside each document; the offsets are where documents start.
-Condition Expression::inside_documents(const Python& given, int depth) {
+Condition Expression::inside_documents(const Python& mask, const Python& starts, int depth) {
   step::Within rule;
-  const auto offsets = numbers_in(source_.text, given.items[1]);
+  const auto offsets = numbers_in(source_.text, starts);
   if (!offsets || offsets->empty() || offsets->front() != 0 || !std::ranges::is_sorted(*offsets)) {
-    source_.fail(given.items[1].position, "expected offsets that start at 0 and do not decrease");
+    source_.fail(starts.position, "expected offsets that start at 0 and do not decrease");
   }
   for (std::size_t i = 1; i < offsets->size(); ++i) {
     rule.lengths.push_back((*offsets)[i] - (*offsets)[i - 1]);
   }
-  rule.chain = standing(kept(condition_of({&given.items[0]}, depth + 1), given.items[0]));
+  rule.chain = standing(kept(condition_of({&mask}, depth + 1), mask));
   return condition(MaskPart{{{std::move(rule)}}, false, true});
 }
 

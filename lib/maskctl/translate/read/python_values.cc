@@ -73,8 +73,9 @@ std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Pytho
   std::vector<Index> numbers;
   for (const Python& item : out.items) {
     const auto number = number_at(text, item, depth + 1);
-    if (!number) return std::nullopt;
-    numbers.push_back(*number);
+    const bool flag = item.is_word("True") || item.is_word("False");
+    if (!number && !flag) return std::nullopt;
+    numbers.push_back(number ? *number : item.is_word("True") ? 1 : 0);
   }
   return numbers;
 }
