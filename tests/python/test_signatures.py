@@ -20,8 +20,7 @@ OTHER_Q, OTHER_K = [0, 5, 7], [0, 2, 9]
 
 @dataclasses.dataclass
 class Law:
-    """What the arguments of a function do. `given`: what it needs at least; `alone`: an argument without a default that
-    counts only beside another."""
+    """What the arguments of a function do. `given`: what it needs at least."""
 
     given: dict = dataclasses.field(default_factory=dict)
     read: dict = dataclasses.field(default_factory=dict)  # argument: values that change the mask
@@ -29,11 +28,15 @@ class Law:
     silent: dict = dataclasses.field(default_factory=dict)  # argument: a value that is not its default
     size: tuple = (QUERIES, KEYS)
     top_left: bool = False
-    refused: tuple = ()  # arguments that are always given, and never read
 
 
 _HF_SILENT = {"dropout": 0.1, "scaling": 0.5}
-_HF_MORE = {"softcap": 30.0, "s_aux": np.ones(4), "position_ids": np.arange(7)[None]}  # of models, through **kwargs
+# What models hand on, through **kwargs.
+_HF_MODELS = {"output_attentions": True, "output_hidden_states": True, "output_router_logits": True,
+              "num_items_in_batch": 4, "seq_idx": np.zeros((1, 7), int)}
+_HF_MORE = _HF_MODELS | {"softcap": 30.0, "s_aux": np.ones(4), "position_ids": np.arange(7)[None], "sliding_window": 4,
+                         "cu_seq_lens_q": np.array(ENDS_Q), "cu_seq_lens_k": np.array(ENDS_K), "max_length_q": 4,
+                         "max_length_k": 5}
 _SILENT_PLAN = {"num_qo_heads": 8, "num_kv_heads": 2, "head_dim_qk": 64, "head_dim_vo": 64, "pos_encoding_mode": "ALIBI",
                 "use_fp16_qk_reduction": True, "logits_soft_cap": 30.0, "sm_scale": 0.5, "rope_scale": 2.0, "rope_theta": 1e5,
                 "q_data_type": "bfloat16", "kv_data_type": "bfloat16", "o_data_type": "bfloat16", "non_blocking": False,
@@ -42,7 +45,6 @@ _SILENT_PLAN = {"num_qo_heads": 8, "num_kv_heads": 2, "head_dim_qk": 64, "head_d
 _UNREAD_PLAN = {"custom_mask": np.ones(63, bool), "packed_custom_mask": np.ones(8, "u1"), "prefix_len_ptr": np.ones(2, int),
                 "token_pos_in_items_ptr": np.ones(7, int), "max_item_len_ptr": np.ones(2, int), "seq_lens": np.array([2, 3]),
                 "seq_lens_q": np.array([2, 3])}
-_PAGES = ("paged_kv_indptr", "paged_kv_indices", "paged_kv_last_page_len")
 
 LAWS = {
     "sdpa scaled_dot_product_attention": Law(
@@ -84,37 +86,40 @@ LAWS = {
         {"qo_indptr": [OTHER_Q], "kv_indptr": [OTHER_K], "causal": [True], "window_left": [0, 3]}, _UNREAD_PLAN,
         _SILENT_PLAN | {"v_indptr": np.array(ENDS_K), "o_indptr": np.array(ENDS_Q)}),
     "flashinfer BatchPrefillWithPagedKVCacheWrapper.plan": Law(
-        {"qo_indptr": ENDS_Q, "num_qo_heads": 4, "num_kv_heads": 4, "head_dim_qk": 128, "page_size": 16} |
-        {key: np.array([0, 1]) for key in _PAGES},
-        unread=_UNREAD_PLAN | {"block_tables": np.ones((2, 3), int)}, silent=_SILENT_PLAN | {"page_size": 32},
-        refused=("qo_indptr", *_PAGES)),
+        {"qo_indptr": ENDS_Q, "paged_kv_indptr": [0, 1, 3], "paged_kv_indices": [2, 7, 0],
+         "paged_kv_last_page_len": np.array([4, 1]), "num_qo_heads": 4, "num_kv_heads": 4, "head_dim_qk": 128, "page_size": 4},
+        {"qo_indptr": [OTHER_Q], "causal": [True], "window_left": [0, 3],
+         ("paged_kv_indptr", "paged_kv_last_page_len"): [([0, 2, 3], np.array([2, 3]))],
+         ("page_size", "paged_kv_last_page_len"): [(6, np.array([2, 1]))]},
+        _UNREAD_PLAN | {"block_tables": np.ones((2, 3), int)}, _SILENT_PLAN | {"paged_kv_indices": np.array([5, 3, 4])}),
     "flashinfer single_decode_with_kv_cache": Law(
         read={"window_left": [0, 3]}, size=(1, KEYS),
         silent={key: _SILENT_PLAN[key] for key in ("pos_encoding_mode", "sm_scale", "logits_soft_cap", "rope_scale", "rope_theta")}
         | {"kv_layout": "HND", "use_tensor_cores": True, "q_scale": 0.5, "k_scale": 0.5, "v_scale": 0.5, "return_lse": True}),
     "flashinfer BatchDecodeWithPagedKVCacheWrapper.plan": Law(
-        {"indptr": np.array([0, 1]), "indices": np.array([0]), "last_page_len": np.array([3]), "num_qo_heads": 4,
-         "num_kv_heads": 4, "head_dim": 128, "page_size": 16},
-        unread={"block_tables": np.ones((2, 3), int), "window_right": 2, "q_len_per_req": 2},
+        {"indptr": [0, 1, 3], "indices": [2, 7, 0], "last_page_len": np.array([4, 1]), "num_qo_heads": 4, "num_kv_heads": 4,
+         "head_dim": 128, "page_size": 4},
+        {"window_left": [0, 3], ("indptr", "last_page_len"): [([0, 2, 3], np.array([2, 3]))],
+         ("page_size", "last_page_len"): [(6, np.array([2, 1]))]},
+        size=(2, KEYS), unread={"block_tables": np.ones((2, 3), int), "window_right": 2, "q_len_per_req": 2},
         silent={key: value for key, value in _SILENT_PLAN.items() if key in attention_signatures._DECODE_PLAN} |
-        {"head_dim": 64, "page_size": 32, "data_type": "bfloat16", "seq_lens": np.array([3])},
-        refused=("indptr", "indices", "last_page_len")),
+        {"head_dim": 64, "indices": np.array([5, 3, 4]), "data_type": "bfloat16", "seq_lens": np.array([3])}),
     "hf sdpa_attention_forward": Law(
         {"attention_mask": None, "is_causal": False}, {"is_causal": [True]},
         {"attention_mask": MASK, "position_bias": ARRAY, "cache": object()},
-        _HF_SILENT | _HF_MORE | {"sliding_window": 4}, top_left=True),
+        _HF_SILENT | _HF_MORE, top_left=True),
     "hf flash_attention_forward": Law(
         {"attention_mask": None, "is_causal": False},
         {"is_causal": [True], "sliding_window": [1, 3], ("cu_seq_lens_q", "cu_seq_lens_k"): [(ENDS_Q, ENDS_K)]},
         {"attention_mask": np.ones((1, KEYS)), "cache": object(), "position_ids": np.arange(7)[None],
          "block_table": np.ones((1, 2), int)},
-        _HF_SILENT | {"softcap": 30.0, "s_aux": np.ones(4), "max_length_q": 4, "max_length_k": 5, "deterministic": True}),
+        _HF_SILENT | _HF_MODELS | {"softcap": 30.0, "s_aux": np.ones(4), "max_length_q": 4, "max_length_k": 5, "deterministic": True}),
     "hf flex_attention_forward": Law(
         {"attention_mask": None}, unread={"attention_mask": object(), "position_bias": ARRAY, "cache": object()},
-        silent=_HF_SILENT | _HF_MORE | {"sliding_window": 4, "is_causal": True}),
+        silent=_HF_SILENT | _HF_MORE | {"is_causal": True}),
     "hf eager_attention_forward": Law(
         {"attention_mask": None, "scaling": 1.0}, unread={"attention_mask": MASK, "cache": object()},
-        silent=_HF_SILENT | _HF_MORE | {"sliding_window": 4, "is_causal": True}),
+        silent=_HF_SILENT | _HF_MORE | {"is_causal": True}),
 }
 
 LEADING = {"self", "module", "query", "key", "value", "q", "k", "v"}
@@ -135,6 +140,11 @@ def plain(law, given):
         made["window_size"] = (made["window_left"], -1)
     if "sliding_window" in made:
         made["window_size"] = (made["sliding_window"] - 1,) * 2
+    indptr, last = (made.get(f"paged_kv_{key}", made.get(key)) for key in ("indptr", "last_page_len"))
+    if indptr is not None:
+        keys = [(pages - 1) * made["page_size"] + n for pages, n in zip(np.diff(indptr), last)]
+        made["cu_seqlens_k"] = np.cumsum([0, *keys])
+        made.setdefault("cu_seqlens_q", np.arange(len(keys) + 1))
     if law.top_left:
         return np.tri(*law.size, dtype=bool)[None] if made["causal"] else np.ones((1, *law.size), bool)
     if "cu_seqlens_q" in made:
@@ -178,9 +188,7 @@ def test_each_argument_has_one_class(source, name, function):
     law = law_of(source, name)
     read = set(itertools.chain.from_iterable(key if isinstance(key, tuple) else (key,) for key in law.read))
     arguments = {key for key, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD} - LEADING
-    classes = [read, set(law.unread), set(law.silent), set(law.refused)]
-    if law.refused:  # the others are not looked at where something is never read
-        classes.append({"causal", "window_left"})
+    classes = [read, set(law.unread), set(law.silent)]
     assert sum(map(len, classes)) == len(set().union(*classes)), "an argument of two classes"
     assert arguments <= set().union(*classes), "an argument of no class"
 
@@ -189,11 +197,7 @@ def test_each_argument_has_one_class(source, name, function):
 def test_each_argument_is_read_or_named_or_silent(source, name, function):
     law = law_of(source, name)
     base = base_of(law, function)
-    if law.refused:
-        with pytest.raises(Error) as raised:
-            mask_of(source, name, function, law, base)
-        assert set(str(raised.value).split(", ")) == set(law.refused)
-    for more in [] if law.refused else filter(fits, readings(law)):
+    for more in filter(fits, readings(law)):
         given = base | {key: as_array(value) for key, value in more.items()}
         made = np.asarray(mask_of(source, name, function, law, given))[:, 0]
         np.testing.assert_array_equal(np.broadcast_to(made, (1, *law.size)), plain(law, given), err_msg=str(more))
@@ -209,8 +213,6 @@ def test_each_argument_is_read_or_named_or_silent(source, name, function):
 @EACH
 def test_an_unknown_argument_is_named_and_silent_at_its_default(source, name, function):
     law = law_of(source, name)
-    if law.refused:
-        return
     base = base_of(law, function)
     extra = inspect.Parameter("sliding_sinks", inspect.Parameter.KEYWORD_ONLY, default=0)
     wider = lambda: None
@@ -221,6 +223,12 @@ def test_an_unknown_argument_is_named_and_silent_at_its_default(source, name, fu
         mask_of(source, name, wider, law, base | {"sliding_sinks": 4})
     with pytest.raises(Error, match="^sliding_sinks$"):
         mask_of(source, name, function, law, base | {"sliding_sinks": object()})
+
+
+def test_sdpa_of_transformers_opens_all_to_a_single_query():
+    for queries in 1, 2:
+        made = mask_of_call("hf", "sdpa_attention_forward", (queries, KEYS), {"is_causal": True, "attention_mask": None})
+        assert made.count() == (KEYS if queries == 1 else 1 + 2)
 
 
 def test_causality_that_the_module_decides_is_not_guessed():

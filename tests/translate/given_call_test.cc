@@ -83,10 +83,21 @@ TEST_CASE("a plan is that of its wrapper") {
             .unread.empty());
   for (const char* wrapper :
        {"BatchPrefillWithPagedKVCacheWrapper", "BatchDecodeWithPagedKVCacheWrapper"}) {
-    const Given pages = {numbers("paged_kv_indptr", {0, 1}), numbers("indptr", {0, 1})};
-    const auto call =
-        read_call(lib("flashinfer"), std::string("flashinfer.") + wrapper + ".plan", pages, {3, 5});
-    CHECK(call.unread.size() == 2);
+    const bool prefill = std::string(wrapper).find("Prefill") != std::string::npos;
+    const std::string plan = std::string("flashinfer.") + wrapper + ".plan";
+    const auto read = [&](const std::vector<Index>& last, const char* size) {
+      const std::string name = prefill ? "paged_kv_" : "";
+      Given given = {numbers(name + "indptr", {0, 1, 3}),
+                     numbers(name + "last_page_len", last),
+                     {"page_size", size}};
+      if (prefill) given.push_back(numbers("qo_indptr", {0, 1, 2}));
+      return read_call(lib("flashinfer"), plan, given, {2, 9}).mask.count();
+    };
+    CHECK(read({4, 1}, "4") == 4 + 5);
+    CHECK(read({2, 1}, "6") == 2 + 7);
+    CHECK_THROWS_AS(read({5, 1}, "4"), Error);
+    CHECK_THROWS_AS(read({4}, "4"), Error);
+    CHECK_THROWS_AS(read({4, 1}, "0"), Error);
   }
 }
 

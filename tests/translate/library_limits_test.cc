@@ -93,7 +93,9 @@ const Limits kLimits[] = {
     {lib("xformers"), "fctbw2lodDrRL",
      "_window_size window_left window_right q_seqlen kv_seqlen window_size kv_padding "
      "kv_seqstarts"},
-    {lib("flashinfer"), "fcbwlodDrRL", "causal window_left qo_indptr kv_indptr"},
+    {lib("flashinfer"), "fcbwlodDrRL",
+     "causal window_left qo_indptr kv_indptr paged_kv_indptr paged_kv_last_page_len page_size "
+     "indptr last_page_len"},
     {lib("flex"), "fctbw2lokKspdDirRLgxmhen", ""},
     {lib("splash"), "fctbw2lokdDRL", "offset window_size chunk_size"},
     {lib("vllm"), "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},

@@ -42,6 +42,9 @@ enum class ArgumentMeaning : std::uint8_t {
                   // room
   kUsedKeys,      // number of keys of each document or batch entry that there are
   kNewKeys,       // keys that the call puts behind the used ones
+  kPageEnds,      // cumulative numbers of pages of documents, starting with 0; keys lie in pages
+  kLastPage,      // number of keys in the last page of each document
+  kPageSize,      // number of keys in a page
   kUnread,        // changes the mask in a way that is not read; at its default it does not
   kMask,          // a mask of its own, or an object that has one; a row does not read it
   kNothing,       // nothing about the mask
@@ -90,9 +93,10 @@ struct Convention {
   /// document has more queries than keys and the mask is aligned bottom-right, or if queries are
   /// beyond the window and it is aligned top-left.
   bool no_empty_rows = false;
-  bool written = true;            // false: read, but never written by --to
-  std::string_view object = {};   // a line of code that makes the object to call
-  std::string_view spelled = {};  // the call as it is written; empty: `call`
+  bool lone_query_sees_all = false;  // causal says nothing of a single query
+  bool written = true;               // false: read, but never written by --to
+  std::string_view object = {};      // a line of code that makes the object to call
+  std::string_view spelled = {};     // the call as it is written; empty: `call`
 };
 
 /// Which keys a window of W contains; left and right are the numbers of keys before and after the

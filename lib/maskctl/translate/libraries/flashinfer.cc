@@ -50,12 +50,11 @@ constexpr Argument kFlashinferOthers[] = {
     {"v_indptr", kNothing, "None"},
     {"o_indptr", kNothing, "None"},
 };
-// The keys of pages are not in the order of positions.
 constexpr Argument kFlashinferPages[] = {
-    {"qo_indptr", kUnread, ""},        {"paged_kv_indptr", kUnread, ""},
-    {"paged_kv_indices", kUnread, ""}, {"paged_kv_last_page_len", kUnread, ""},
-    {"block_tables", kUnread, "None"}, {"page_size", kNothing, ""},
-    {"num_qo_heads", kNothing, ""},    {"num_kv_heads", kNothing, ""},
+    {"qo_indptr", kEnds, ""},           {"paged_kv_indptr", kPageEnds, ""},
+    {"paged_kv_indices", kNothing, ""}, {"paged_kv_last_page_len", kLastPage, ""},
+    {"block_tables", kUnread, "None"},  {"page_size", kPageSize, ""},
+    {"num_qo_heads", kNothing, ""},     {"num_kv_heads", kNothing, ""},
     {"head_dim_qk", kNothing, ""},
 };
 constexpr Argument kFlashinferDecode[] = {
@@ -73,13 +72,13 @@ constexpr Argument kFlashinferDecode[] = {
     {"return_lse", kNothing, "False"},
 };
 constexpr Argument kFlashinferDecodePages[] = {
-    {"indptr", kUnread, ""},
-    {"indices", kUnread, ""},
-    {"last_page_len", kUnread, ""},
+    {"indptr", kPageEnds, ""},
+    {"indices", kNothing, ""},
+    {"last_page_len", kLastPage, ""},
     {"block_tables", kUnread, "None"},
     {"q_len_per_req", kUnread, "1"},
     {"window_right", kUnread, "0"},
-    {"page_size", kNothing, ""},
+    {"page_size", kPageSize, ""},
     {"num_qo_heads", kNothing, ""},
     {"num_kv_heads", kNothing, ""},
     {"head_dim", kNothing, ""},
@@ -117,7 +116,7 @@ constexpr Convention flashinfer_pages(std::string_view wrapper,
           .documents = true,
           .unbounded = "-1",
           .arguments = arguments,
-          .overrides = "the keys lie in pages",
+          .overrides = "keys are in the order of positions, whichever pages they lie in",
           .source = "flashinfer 0.6.18 prefill.py, decode.py",
           .written = false};
 }

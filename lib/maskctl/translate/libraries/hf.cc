@@ -21,7 +21,7 @@ constexpr Argument kHfArguments[] = {{"is_causal", kCausal, "True"},
                                      {"sliding_window", kKeys, "None"},
                                      {"attention_chunk_size", kChunk, "None"}};
 
-// The attention functions take all that a model hands on; what they say nothing of does nothing.
+// Models hand on more than attention functions look at.
 constexpr Argument kHfFlash[] = {
     {"cu_seq_lens_q", kEnds, "None"},   {"cu_seq_lens_k", kKeyEnds, "None"},
     {"is_causal", kCausal, "None"},     {"sliding_window", kKeysAround, "None"},
@@ -31,17 +31,24 @@ constexpr Argument kHfFlash[] = {
     {"softcap", kNothing, "None"},      {"s_aux", kNothing, "None"},
     {"max_length_q", kNothing, "None"}, {"max_length_k", kNothing, "None"},
     {"deterministic", kNothing, "None"}};
-constexpr Argument kHfOwn[] = {{"attention_mask", kMask, "None"}, {"position_bias", kMask, "None"},
-                               {"dropout", kNothing, "0.0"},      {"scaling", kNothing, "None"},
-                               {"softcap", kNothing, "None"},     {"s_aux", kNothing, "None"},
-                               {"position_ids", kNothing, "None"}};
-constexpr Argument kHfCausal[] = {{"is_causal", kCausal, "None"}, {"cache", kUnread, "None"}};
-constexpr Argument kHfWithoutEffect[] = {{"is_causal", kNothing, "None"},
-                                         {"cache", kUnread, "None"}};
-constexpr Argument kHfMaskWindow[] = {{"sliding_window", kNothing, "None"}};
-constexpr auto kHfSdpa = joined_lists(kHfOwn, kHfCausal, kHfMaskWindow);
-constexpr auto kHfFlex = joined_lists(kHfOwn, kHfWithoutEffect, kHfMaskWindow);
-constexpr auto kHfEager = kHfFlex;
+constexpr Argument kHfOfModels[] = {{"output_attentions", kNothing, "False"},
+                                    {"output_hidden_states", kNothing, "False"},
+                                    {"output_router_logits", kNothing, "False"},
+                                    {"num_items_in_batch", kNothing, "None"},
+                                    {"seq_idx", kNothing, "None"}};
+constexpr Argument kHfOwn[] = {
+    {"attention_mask", kMask, "None"},    {"position_bias", kMask, "None"},
+    {"cache", kUnread, "None"},           {"dropout", kNothing, "0.0"},
+    {"scaling", kNothing, "None"},        {"softcap", kNothing, "None"},
+    {"s_aux", kNothing, "None"},          {"position_ids", kNothing, "None"},
+    {"sliding_window", kNothing, "None"}, {"cu_seq_lens_q", kNothing, "None"},
+    {"cu_seq_lens_k", kNothing, "None"},  {"max_length_q", kNothing, "None"},
+    {"max_length_k", kNothing, "None"}};
+constexpr Argument kHfCausal[] = {{"is_causal", kCausal, "None"}};
+constexpr Argument kHfNotCausal[] = {{"is_causal", kNothing, "None"}};
+constexpr auto kHfFlashOfModels = joined_lists(kHfFlash, kHfOfModels);
+constexpr auto kHfSdpa = joined_lists(kHfCausal, kHfOwn, kHfOfModels);
+constexpr auto kHfMaskAlone = joined_lists(kHfNotCausal, kHfOwn, kHfOfModels);
 
 constexpr Convention kHfCalls[] = {
     {.call = "config",
@@ -58,7 +65,7 @@ constexpr Convention kHfCalls[] = {
      .align = Align::kBottomRight,
      .documents = true,
      .leading = "module, query, key, value",
-     .arguments = kHfFlash,
+     .arguments = kHfFlashOfModels,
      .overrides = "without causal a window is W - 1 on either side",
      .source = "transformers integrations/flash_attention.py, modeling_flash_attention_utils.py",
      .written = false},
@@ -69,18 +76,19 @@ constexpr Convention kHfCalls[] = {
      .overrides = "is_causal counts without an attention_mask and with several queries; None: as "
                   "module.is_causal says",
      .source = "transformers integrations/sdpa_attention.py",
+     .lone_query_sees_all = true,
      .written = false},
     {.call = "flex_attention_forward",
      .align = Align::kTopLeft,
      .leading = "module, query, key, value",
-     .arguments = kHfFlex,
+     .arguments = kHfMaskAlone,
      .overrides = "the mask is attention_mask, nothing else",
      .source = "transformers integrations/flex_attention.py",
      .written = false},
     {.call = "eager_attention_forward",
      .align = Align::kTopLeft,
      .leading = "module, query, key, value",
-     .arguments = kHfEager,
+     .arguments = kHfMaskAlone,
      .overrides = "the mask is attention_mask, nothing else",
      .source = "transformers models/llama/modeling_llama.py",
      .written = false}};

@@ -44,6 +44,7 @@ class Call {
   void take_offset(const Python& value, ParsedCall& parsed);
   void take_unread(const Argument& argument, const Python& given) const;
   void take_new_keys(const Python& given, ParsedCall& parsed) const;
+  void take_pages(ParsedCall& parsed) const;
   void take_defaults(const Convention& row, ParsedCall& parsed);
   void drop_shape(const Convention& row, std::vector<const Python*>& values, ParsedCall& parsed);
   void check_place(const Convention& row, const Argument& argument, const Python& given) const;
@@ -228,6 +229,26 @@ void Call::take_new_keys(const Python& given, ParsedCall& parsed) const {
   parsed.new_keys = shape->at(shape->size() - 3);
 }
 
+/// Counts the keys of documents that lie in pages; without lengths each has one query.
+void Call::take_pages(ParsedCall& parsed) const {
+  if (!parsed.pages || !parsed.last_page || !parsed.page_size) return;
+  const std::vector<Index>&pages = *parsed.pages, &last = *parsed.last_page;
+  if (pages.size() != last.size()) {
+    source_.fail(call_.position,
+                 fmt::format("{} documents of pages, {} last pages", pages.size(), last.size()));
+  }
+  std::vector<Index> keys;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (last[i] > *parsed.page_size) {
+      source_.fail(call_.position,
+                   fmt::format("{} keys in a last page of {}", last[i], *parsed.page_size));
+    }
+    keys.push_back(pages[i] == 0 ? 0 : (pages[i] - 1) * *parsed.page_size + last[i]);
+  }
+  if (!parsed.lengths) parsed.lengths = std::vector<Index>(keys.size(), 1);
+  parsed.key_lengths = std::move(keys);
+}
+
 void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
   std::string type = out.text;
@@ -367,6 +388,15 @@ void Call::take(const Argument& argument, const Python& given, ParsedCall& parse
       return;
     case ArgumentMeaning::kNewKeys:
       return take_new_keys(given, parsed);
+    case ArgumentMeaning::kPageEnds:
+      parsed.pages = differences(given);
+      return;
+    case ArgumentMeaning::kLastPage:
+      parsed.last_page = list(given);
+      return;
+    case ArgumentMeaning::kPageSize:
+      parsed.page_size = number(given, 1);
+      return;
     case ArgumentMeaning::kUnread:
       return take_unread(argument, given);
     case ArgumentMeaning::kMask:  // read by the library's reader
@@ -492,6 +522,7 @@ ParsedCall Call::read(const Convention& row) {
   for (const Argument& argument : row.arguments) {
     if (const Python* given = named(call_, argument.name)) take(argument, *given, parsed);
   }
+  take_pages(parsed);
   if (source_.library.settle) source_.library.settle(source_, call_.position, parsed);
   return parsed;
 }

@@ -36,7 +36,8 @@ struct ParsedCall {
   Index offset = 0;
   std::optional<std::vector<Index>> lengths, key_lengths, key_starts, valid_queries, valid_keys;
   std::optional<std::vector<Index>> used_queries, used_keys;
-  std::optional<Index> key_stride;
+  std::optional<std::vector<Index>> pages, last_page;  // of each document
+  std::optional<Index> key_stride, page_size;
   Index new_keys = 0;
 };
 

@@ -180,7 +180,8 @@ GivenCall read_call(const Library& library, std::string_view function,
   const Python call = call_with(row, arguments, out.unread);
   if (!out.unread.empty()) return out;
   const LibrarySource source{.library = library, .given = {}, .text = {}, .subject = call.text};
-  const ParsedCall parsed = parsed_call(source, row, call);
+  ParsedCall parsed = parsed_call(source, row, call);
+  if (row.lone_query_sees_all && size.queries == 1) parsed.causal = false;
   source.subject = call.text;
   const bool used = parsed.used_queries || parsed.used_keys;
   Index batches = 1;

@@ -242,6 +242,9 @@ std::string CallWriter::value(const Argument& argument) {
     case ArgumentMeaning::kUsedQueries:
     case ArgumentMeaning::kUsedKeys:
     case ArgumentMeaning::kNewKeys:
+    case ArgumentMeaning::kPageEnds:
+    case ArgumentMeaning::kLastPage:
+    case ArgumentMeaning::kPageSize:
     case ArgumentMeaning::kUnread:
     case ArgumentMeaning::kMask:
       return "";  // never written
