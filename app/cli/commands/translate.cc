@@ -210,13 +210,17 @@ std::string arguments_text(const Library& library, const Convention& row) {
       "{}: {}{}{}{}{}{}{}\n", library.name, row.module, row.module.empty() ? "" : ".", row.call,
       aligned(Align::kTopLeft, ", top-left"), aligned(Align::kBottomRight, ", bottom-right"),
       row.causal ? ", causal" : "", row.documents ? ", inside each document" : "");
-  std::vector<std::string_view> unread;
+  std::vector<std::string_view> masks, unread;
   for (const Argument& argument : row.arguments) {
+    if (argument.meaning == ArgumentMeaning::kMask) masks.push_back(argument.name);
     if (argument.meaning == ArgumentMeaning::kUnread) unread.push_back(argument.name);
     if (argument.meaning >= ArgumentMeaning::kUnread) continue;
     out += fmt::format(
         "    {:<28}{}{}\n", argument.name, meaning(argument.meaning),
         argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
+  }
+  if (!masks.empty()) {
+    out += fmt::format("    # masks of their own: {}\n", fmt::join(masks, ", "));
   }
   if (!unread.empty()) {
     out += fmt::format("    # read at their defaults alone: {}\n", fmt::join(unread, ", "));

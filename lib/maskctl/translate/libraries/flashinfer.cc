@@ -108,15 +108,15 @@ constexpr std::string_view kFlashinferOverrides = "custom_mask drops causal";
 constexpr std::string_view kFlashinferSource = "flashinfer 0.6.18 variants.cuh, prefill.py";
 
 /// The plan of a wrapper of pages, which is named by its class.
-constexpr Convention flashinfer_pages(std::string_view wrapper,
-                                      std::span<const Argument> arguments) {
+constexpr Convention flashinfer_pages(std::string_view wrapper, std::span<const Argument> arguments,
+                                      std::string_view overrides) {
   return {.call = "plan",
           .module = wrapper,
           .align = Align::kBottomRight,
           .documents = true,
           .unbounded = "-1",
           .arguments = arguments,
-          .overrides = "keys are in the order of positions, whichever pages they lie in",
+          .overrides = overrides,
           .source = "flashinfer 0.6.18 prefill.py, decode.py",
           .written = false};
 }
@@ -146,8 +146,11 @@ constexpr Convention kFlashinferCalls[] = {
      .overrides = "there is one query, the last",
      .source = "flashinfer 0.6.18 decode.py",
      .written = false},
-    flashinfer_pages("BatchPrefillWithPagedKVCacheWrapper", kFlashinferPagedPlan),
-    flashinfer_pages("BatchDecodeWithPagedKVCacheWrapper", kFlashinferDecodePlan)};
+    flashinfer_pages("BatchPrefillWithPagedKVCacheWrapper", kFlashinferPagedPlan,
+                     "keys are in the order of positions, whichever pages they lie in"),
+    flashinfer_pages("BatchDecodeWithPagedKVCacheWrapper", kFlashinferDecodePlan,
+                     "one query, the last, of each document; keys are in the order of positions, "
+                     "whichever pages they lie in")};
 
 constexpr WindowConvention kFlashinferWindows[] = {
     {"flashinfer", "window_left=W", WindowRule::kInclusive, "variants.cuh: inclusive"}};

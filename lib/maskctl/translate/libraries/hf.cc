@@ -67,7 +67,8 @@ constexpr Convention kHfCalls[] = {
      .leading = "module, query, key, value",
      .arguments = kHfFlashOfModels,
      .overrides = "without causal a window is W - 1 on either side",
-     .source = "transformers integrations/flash_attention.py, modeling_flash_attention_utils.py",
+     .source = "transformers 5.17 to 5.24 integrations/flash_attention.py, "
+               "modeling_flash_attention_utils.py",
      .written = false},
     {.call = "sdpa_attention_forward",
      .align = Align::kTopLeft,
@@ -75,7 +76,7 @@ constexpr Convention kHfCalls[] = {
      .arguments = kHfSdpa,
      .overrides = "is_causal counts without an attention_mask and with several queries; None: as "
                   "module.is_causal says",
-     .source = "transformers integrations/sdpa_attention.py",
+     .source = "transformers 5.17 to 5.24 integrations/sdpa_attention.py",
      .lone_query_sees_all = true,
      .written = false},
     {.call = "flex_attention_forward",
@@ -83,14 +84,14 @@ constexpr Convention kHfCalls[] = {
      .leading = "module, query, key, value",
      .arguments = kHfMaskAlone,
      .overrides = "the mask is attention_mask, nothing else",
-     .source = "transformers integrations/flex_attention.py",
+     .source = "transformers 5.17 to 5.24 integrations/flex_attention.py",
      .written = false},
     {.call = "eager_attention_forward",
      .align = Align::kTopLeft,
      .leading = "module, query, key, value",
      .arguments = kHfMaskAlone,
      .overrides = "the mask is attention_mask, nothing else",
-     .source = "transformers models/llama/modeling_llama.py",
+     .source = "transformers 5.17 to 5.24 models/llama/modeling_llama.py",
      .written = false}};
 
 constexpr WindowConvention kHfWindows[] = {
