@@ -43,6 +43,7 @@ TEST_CASE("what changes the mask and is not read is named, a default is not") {
   const std::string dotted = "flash_attn.cute.flash_attn_func";
   CHECK(cells_or_unread(dotted, {{"mask_mod", GivenObject{}}}) == "mask_mod");
   CHECK(cells_or_unread(dotted, {{"mask_mod", "None"}}) == "64");
+  CHECK(cells_or_unread(dotted, {{"mask_mod", GivenObject{}, true}}) == "64");
   CHECK(cells_or_unread(dotted, {{"new_rule", "4"}, {"page", GivenArray{{2, 3}, {}}}}) ==
         "new_rule=4 page");
   CHECK(cells_or_unread(dotted, {{"new_rule", "4", true}}) == "64");

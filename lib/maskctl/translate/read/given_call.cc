@@ -160,6 +160,7 @@ Python call_with(const Convention& row, std::span<const GivenArgument> arguments
     const Argument* argument = argument_of(row, given.name);
     if (!argument && !given.at_default) unread.push_back(text_of(given));
     if (!argument || argument->meaning == ArgumentMeaning::kNothing) continue;
+    if (given.at_default && argument->meaning >= ArgumentMeaning::kUnread) continue;
     const bool reads = readable(given, argument->meaning);
     if (reads && argument->meaning < ArgumentMeaning::kUnread) {
       call.named.push_back({given.name, python_of(given)});
