@@ -28,6 +28,7 @@ class Law:
     silent: dict = dataclasses.field(default_factory=dict)  # argument: a value that is not its default
     size: tuple = (QUERIES, KEYS)
     top_left: bool = False
+    plain: object = None  # makes [1, Q, K] of the arguments, where those of other libraries do not say it
 
 
 _HF_SILENT = {"dropout": 0.1, "scaling": 0.5}
@@ -45,6 +46,54 @@ _SILENT_PLAN = {"num_qo_heads": 8, "num_kv_heads": 2, "head_dim_qk": 64, "head_d
 _UNREAD_PLAN = {"custom_mask": np.ones(63, bool), "packed_custom_mask": np.ones(8, "u1"), "prefix_len_ptr": np.ones(2, int),
                 "token_pos_in_items_ptr": np.ones(7, int), "max_item_len_ptr": np.ones(2, int), "seq_lens": np.array([2, 3]),
                 "seq_lens_q": np.array([2, 3])}
+
+
+
+def _cudnn(given):
+    """cudnn-frontend attn_score_modifiers.h, col + W > row: a left bound counts the own key."""
+    at = np.arange(QUERIES)[:, None] + (KEYS - QUERIES if given["diagonal_alignment"] == "BOTTOM_RIGHT" else 0)
+    left, right = given["diagonal_band_left_bound"], given["diagonal_band_right_bound"]
+    right = 0 if given["use_causal_mask"] else right
+    keys = np.arange(KEYS)[None]
+    return ((keys > at - (KEYS + QUERIES if left is None else left)) & (keys <= at + (KEYS if right is None else right)))[None]
+
+
+def _te(given):
+    """check_set_window_size: a causal type has no right side; its alignment is in its name."""
+    kind, (left, right) = given["attn_mask_type"], given.get("window_size") or (-1, -1)
+    bottom = kind.endswith("bottom_right") if "causal" in kind else given.get("bottom_right_diagonal") in (None, True)
+    at = np.arange(QUERIES)[:, None] + (KEYS - QUERIES if bottom else 0)
+    if "causal" in kind:
+        right = 0
+    keys = np.arange(KEYS)[None]
+    return ((keys >= at - (left if left >= 0 else KEYS + QUERIES)) & (keys <= at + (right if right >= 0 else KEYS)))[None]
+
+
+def _vllm(given):
+    window = given.get("per_layer_sliding_window")
+    return cells(QUERIES, KEYS, True, None if window is None else (window - 1, 0), given.get("attention_chunk_size", 0))[None]
+
+
+def _around(given):
+    window = given.get("per_layer_sliding_window")
+    return cells(QUERIES, KEYS, False, None if window is None else (window - 1,) * 2)[None]
+
+
+_TE_UNREAD = {"attention_mask": MASK, "cu_seqlens_q": np.array(ENDS_Q), "cu_seqlens_kv": np.array(ENDS_K),
+              "cu_seqlens_q_padded": np.array(ENDS_Q), "cu_seqlens_kv_padded": np.array(ENDS_K),
+              "core_attention_bias": ARRAY, "inference_params": object(), "pad_between_seqs": True,
+              "score_mod": lambda *_: 0, "cp_group": object(), "qkv_format": "thd"}
+_TE_SILENT = {"num_attention_heads": 8, "kv_channels": 32, "num_gqa_groups": 2, "attention_dropout": 0.1,
+              "sequence_parallel": True, "tp_size": 2, "get_rng_state_tracker": object(), "tp_group": object(),
+              "layer_number": 1, "attention_type": "cross", "cp_global_ranks": [0, 1], "cp_stream": object(),
+              "cp_comm_type": "a2a", "softmax_scale": 0.5, "softmax_type": "learnable", "return_max_logit": True, "name": "a",
+              "max_seqlen_q": 5, "max_seqlen_kv": 5, "checkpoint_core_attention": True, "core_attention_bias_type": "alibi",
+              "alibi_slopes": np.ones(4), "fast_zero_fill": False, "fp8_output": True, "bf16_backward": True, "num_splits": 2,
+              "score_mod_bprop": object(), "score_mod_tensors": {"a": ARRAY}, "score_mod_bprop_tensors": {"a": ARRAY},
+              "qkv_layer": ARRAY, "kv_layer": ARRAY, "qkv_interleave_dim": -2}
+_VLLM = {"num_heads": 4, "head_size": 64, "scale": 0.5}
+_VLLM_SILENT = {"num_kv_heads": 2, "alibi_slopes": [0.5], "cache_config": object(), "quant_config": object(),
+                "kv_sharing_target_layer_name": "a", "prefix": "a", "num_heads": 8, "head_size": 32, "scale": 0.7}
 
 LAWS = {
     "sdpa scaled_dot_product_attention": Law(
@@ -104,6 +153,29 @@ LAWS = {
         size=(2, KEYS), unread={"block_tables": np.ones((2, 3), int), "window_right": 2, "q_len_per_req": 2},
         silent={key: value for key, value in _SILENT_PLAN.items() if key in attention_signatures._DECODE_PLAN} |
         {"head_dim": 64, "indices": np.array([5, 3, 4]), "data_type": "bfloat16", "seq_lens": np.array([3])}),
+    "cudnn sdpa": Law(
+        read={"use_causal_mask": [True], "diagonal_band_left_bound": [1, 4], "diagonal_band_right_bound": [0, 2],
+              "diagonal_alignment": ["BOTTOM_RIGHT"]},
+        unread={"bias": ARRAY, "block_mask": ARRAY, "use_padding_mask": True, "seq_len_q": np.array([3]),
+                "seq_len_kv": np.array([3]), "use_causal_mask_bottom_right": True, "sliding_window_length": 3,
+                "paged_attention_k_table": ARRAY, "paged_attention_v_table": ARRAY, "score_mod": lambda *_: 0},
+        silent={"is_inference": False, "attn_scale": 0.5, "use_alibi_mask": True, "dropout": (0.1, ARRAY, ARRAY),
+                "rng_dump": ARRAY, "paged_attention_max_seq_len_kv": 9, "compute_data_type": object(), "name": "a",
+                "generate_stats": True, "implementation": object(), "score_max": ARRAY, "score_sum_exp": ARRAY,
+                "sink_token": ARRAY, "unfuse_fma": True}, plain=_cudnn),
+    "te DotProductAttention": Law(
+        {"num_attention_heads": 4, "kv_channels": 64, "attn_mask_type": "causal"},
+        {"attn_mask_type": ["no_mask", "causal_bottom_right"], "window_size": [(3, 0), (2, 2), (-1, -1)],
+         "bottom_right_diagonal": [True, False]},
+        _TE_UNREAD, _TE_SILENT, plain=_te),
+    "vllm Attention": Law(
+        _VLLM, {"per_layer_sliding_window": [1, 3]}, {"attn_type": "encoder_only", "chunk_lookback": 1},
+        _VLLM_SILENT | {"logits_soft_cap": 30.0, "use_alibi_sqrt": True, "attn_backend": object(), "head_size_v": 64,
+                        "sinks": np.ones(4)}, plain=_vllm),
+    "vllm ChunkedLocalAttention": Law(_VLLM | {"attention_chunk_size": 3}, {"attention_chunk_size": [1, 4]}, {}, _VLLM_SILENT,
+                                      plain=_vllm),
+    "vllm EncoderOnlyAttention": Law(
+        _VLLM, {"per_layer_sliding_window": [1, 3]}, {}, _VLLM_SILENT | {"attn_type": "encoder_only"}, plain=_around),
     "hf sdpa_attention_forward": Law(
         {"attention_mask": None, "is_causal": False}, {"is_causal": [True]},
         {"attention_mask": MASK, "position_bias": ARRAY, "cache": object()},
@@ -122,11 +194,11 @@ LAWS = {
         silent=_HF_SILENT | _HF_MORE | {"is_causal": True}),
 }
 
-LEADING = {"self", "module", "query", "key", "value", "q", "k", "v"}
+LEADING = {"self", "module", "query", "key", "value", "q", "k", "v", "query_layer", "key_layer", "value_layer"}
 SAME = {"is_causal": "causal", "cu_seq_q": "cu_seqlens_q", "qo_indptr": "cu_seqlens_q", "cu_seq_lens_q": "cu_seqlens_q",
         "cu_seq_k": "cu_seqlens_k", "kv_indptr": "cu_seqlens_k", "cu_seq_lens_k": "cu_seqlens_k"}
 
-CALLS = [(source, name, function) for source in attention_signatures.SOURCES for name, function in source.made()]
+CALLS = [(source, source.call or name, function) for source in attention_signatures.SOURCES for name, function in source.made()]
 
 
 def law_of(source, name):
@@ -135,6 +207,8 @@ def law_of(source, name):
 
 def plain(law, given):
     """[B, Q, K] in plain loops, of what is given by names of any library."""
+    if law.plain:
+        return law.plain(given)
     made = {SAME.get(key, key): value for key, value in given.items() if value is not None}
     if "window_left" in made:
         made["window_size"] = (made["window_left"], -1)
@@ -180,7 +254,7 @@ def fits(more):
     return used is None or all(n <= m for n, m in zip(used, np.diff(ends)))
 
 
-EACH = pytest.mark.parametrize("source, name, function", CALLS, ids=[f"{name} {source.versions[0]}" for source, name, _ in CALLS])
+EACH = pytest.mark.parametrize("source, name, function", CALLS, ids=[f"{name} {source.file} {' '.join(source.versions)}" for source, name, _ in CALLS])
 
 
 @EACH
