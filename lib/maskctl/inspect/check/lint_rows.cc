@@ -75,7 +75,7 @@ LintRule lint_row(RuleKey<FindingId::kLeftPaddingNan>) {
           .fix =
               "nothing, where the library makes 0; else let padding see itself, or close with the "
               "least finite number",
-          .example = "maskctl check gen:causal:n=6 -t pad:lens=4,side=left"};
+          .example = "maskctl check gen:causal:n=6 -t close:k=0-1"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kFirstBlock>) {

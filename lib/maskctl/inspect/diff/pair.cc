@@ -28,9 +28,9 @@ using recognition::Fitted;
 using recognition::plane_of;
 
 constexpr Index kLargeCells = Index{1} << 24;
-/// A cause of more changes than these must leave no more than these cells.
+/// A cause of more changes than these must leave no more than these cells, or one in so many.
 constexpr std::size_t kFewChanges = 2;
-constexpr Index kFewCells = 4;
+constexpr Index kFewCells = 4, kMostShare = 20;
 
 /// What a step of A became in B; null in `b` if the step was removed, in `a` if it was added.
 struct StepChange {
@@ -288,7 +288,8 @@ class Pair {
       const PlanePtr &own = bent.reversed ? b_ : a_, &derived = bent.reversed ? a_ : b_;
       const Index left = differing_cells(plane_of(bent.straight, extent_), own) +
                          differing_cells(plane_of(other, extent_), derived);
-      if (left > kFewCells) return;  // steps that were fitted to cells, and are not even enough
+      // Steps that were fitted to cells, and are not even enough.
+      if (left > kFewCells && left * kMostShare > found_.only_a + found_.only_b) return;
     }
     Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
     for (const Step& region : bent.regions) {
