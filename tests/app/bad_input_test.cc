@@ -181,7 +181,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {"diff m.npy m.npy -o folder.png/x.png", "cannot write folder.png/x.png"},
       {"check m.npy --expect subset-of:other.npy", "expected equal queries and keys"},
       {"check m.npy --segments other.npy", "has the shape (S,) or (B, S)"},
-      {"recognise folder", "folder: a folder without model.safetensors"},
+      {"recognise folder", "folder: a folder without .npy, .npz, .safetensors or .h5 files"},
       {"recognise gen:segments:n=60,docs=4,interleave=token --write none/x.npz", "cannot write"},
       {"why m.npy 1 8", "key 8 is outside of the mask"},
       {"why m.npy 1.5 2", "cell '1.5 2'"},

@@ -133,6 +133,7 @@ TEST_CASE("documents: one at most is given, and it must fit, in the same words e
     INFO(command);
     check_refused(sandbox, std::string("maskctl ") + command + " --segments whole.npy",
                   "whole.npy: segment ids of 12 tokens do not fit a mask of 9");
+    if (std::string(command).starts_with("check")) continue;  // it compares several
     check_refused(sandbox,
                   std::string("maskctl ") + command + " --segments a.npy --cu-seqlens cu.npy",
                   "--cu-seqlens: the documents are given already");

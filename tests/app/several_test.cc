@@ -73,12 +73,75 @@ TEST_CASE("check of several SOURCEs: one JUnit document with a suite for each") 
   const Outcome outcome =
       sandbox.run("maskctl check samples/heads.npy samples/leaked.npy --format junit");
   CHECK(outcome.status == 1);
-  CHECK(contains(outcome.out, "<testsuites tests=\"3\" failures=\"2\">"));
+  CHECK(contains(outcome.out, "<testsuites tests=\"3\" failures=\"2\" errors=\"0\">"));
   CHECK(contains(outcome.out, "<testsuite name=\"samples/leaked.npy\""));
   const Outcome sarif =
       sandbox.run("maskctl check samples/heads.npy samples/leaked.npy --format sarif --exit-zero");
   CHECK(sarif.status == 0);
   CHECK(contains(sarif.out, "samples/leaked.npy"));
+}
+
+TEST_CASE(
+    "check of a folder: each file is named, and what cannot be read is reported, and no end") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("mkdir -p folder/below && maskctl gen causal:n=8 -o folder/a.npy && maskctl "
+                   "apply folder/a.npy -t open:q=2,k=5 -o folder/below/c.npy && printf text "
+                   ">folder/b.npy && printf text >folder/notes.txt")
+              .status == 0);
+  const Outcome text = sandbox.run("maskctl check folder");
+  CHECK(text.status == 2);
+  CHECK(text.out.starts_with("folder/a.npy:\nno findings\n"));
+  CHECK(contains(text.out, "\nfolder/below/c.npy:\nwarning: future-part: "));
+  CHECK(contains(text.err, "error: folder/b.npy: it looks like text"));
+  CHECK(contains(text.err, "note: folder: 1 file of other suffixes left out"));
+  const Outcome json = sandbox.run("maskctl -q check folder --json");
+  CHECK(json.status == 2);
+  CHECK(contains(json.out, "\"schema\": \"maskctl.list/1\""));
+  CHECK(contains(json.out, "\"source\": \"folder/b.npy\",\n      \"error\": "));
+  const Outcome junit = sandbox.run("maskctl -q check folder --format junit");
+  CHECK(contains(junit.out, "<testsuites tests=\"3\" failures=\"1\" errors=\"1\">"));
+  const Outcome sarif = sandbox.run("maskctl -q check folder --format sarif");
+  CHECK(contains(sarif.out, "\"executionSuccessful\": false"));
+  CHECK(contains(sarif.out, "folder/b.npy: it looks like text"));
+  CHECK(sandbox.run("rm folder/b.npy; maskctl -q check folder").status == 1);
+  CHECK(sandbox.run("maskctl -q check folder/a.npy folder/below").status == 1);
+  CHECK(
+      sandbox.run("rm -r folder/below; maskctl -q check folder").out.starts_with("folder/a.npy:"));
+}
+
+TEST_CASE("check compares descriptions of one batch without a mask") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("maskctl gen segments:lens=3+2,pad=1 -o ids.npy && maskctl gen "
+                   "segments:lens=2+4 -o other.npy && maskctl seq cu-seqlens ids.npy --as segments "
+                   "-o cu.npy && maskctl seq cu-seqlens other.npy --as segments -o other_cu.npy")
+              .status == 0);
+  const Outcome agree = sandbox.run("maskctl check --segments ids.npy --cu-seqlens cu.npy");
+  CHECK(agree.status == 0);
+  CHECK(agree.out == "no findings\nnot looked at: the mask (SOURCE)\n");
+  const Outcome differ = sandbox.run("maskctl check --cu-seqlens other_cu.npy --segments ids.npy");
+  CHECK(differ.status == 1);
+  CHECK(contains(differ.out,
+                 "error: descriptions-differ: other_cu.npy says that token 5 is real, "
+                 "ids.npy that it is padding\n      at batch 0, entry 5\n"));
+  const Outcome one = sandbox.run("maskctl check --segments ids.npy");
+  CHECK(one.status == 2);
+  CHECK(contains(one.err,
+                 "check: no SOURCE; name a file, - for standard input, or gen:STEP; or two "
+                 "of --segments"));
+}
+
+TEST_CASE("explain prints a finding, and knows what was meant") {
+  const Sandbox sandbox;
+  const Outcome page = sandbox.run("maskctl explain document-leak");
+  CHECK(page.out.starts_with("error: document-leak: queries see keys of other documents\n"));
+  CHECK(contains(page.out, "\nexample   python3 -c "));
+  CHECK(contains(page.out, "\n          maskctl check gen:causal:n=6 --segments ids.npy\n"));
+  CHECK(contains(sandbox.run("maskctl explain document-leek").err,
+                 "explain: unknown finding 'document-leek'; did you mean 'document-leak'?"));
+  CHECK(contains(sandbox.run("maskctl explain").out, "  polarity "));
+  CHECK(contains(sandbox.run("maskctl __complete explain near").out, "nearly\t"));
 }
 
 TEST_CASE("wrong steps are told once, not for each SOURCE") {

@@ -262,18 +262,23 @@ class Unexplained {
   }
 
   /// Whether the cells that are open in some plane, and not by the steps, are a rectangle that
-  /// joins documents, or several. Not those that cover the rows of whole documents and begin at key
-  /// 0 or end at the last query: documents may share such a part.
+  /// joins documents, or a few of which one begins or ends inside a document. Not a rectangle that
+  /// covers the rows of whole documents and begins at key 0 or ends at the last query: documents
+  /// may share such a part.
   bool joins_documents() const {
     if (!are_documents(pattern_.found.chain)) return false;
     const Mask documents = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
     return any_plane([&](Index b, Index h) {
+      const Plane& steps = *steps_.plane(b, h);
       const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
       const auto cuts = [&](const recognition::Hull& piece) {
-        return cuts_documents(piece, *steps_.plane(b, h));
+        return continues(steps, piece.q.begin) || continues(steps, piece.q.end);
       };
       const auto all = pieces_of(*opened);
-      if (all && all->size() == 1) return cuts(all->front());
+      if (all && all->size() == 1) {
+        const auto& [q, k] = all->front();
+        return (k.begin > 0 && q.end < mask_.queries()) || cuts(all->front());
+      }
       const auto across = pieces_of(*combine(Op::kSub, opened, documents.plane(b, h)));
       return across && std::ranges::any_of(*across, cuts);
     });
@@ -300,14 +305,10 @@ class Unexplained {
   }
 
  private:
-  /// Whether a rectangle begins or ends inside a document, or is no part that documents may share.
-  bool cuts_documents(const recognition::Hull& piece, const Plane& steps) const {
-    const auto continues = [&](Index query) {  // is it in the document of query - 1?
-      return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
-             steps.count({query, query + 1}, {query - 1, query}) == 1;
-    };
-    return (piece.k.begin > 0 && piece.q.end < mask_.queries()) || continues(piece.q.begin) ||
-           continues(piece.q.end);
+  /// Whether a query is in the document of the one before it.
+  bool continues(const Plane& steps, Index query) const {
+    return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
+           steps.count({query, query + 1}, {query - 1, query}) == 1;
   }
 
   const Plane& plane_of(const Mask& mask) const {
