@@ -263,6 +263,44 @@ def test_rows_of_nested_tensors_are_read(eye):
     assert only(run_in(eye, model, rows)).mask == Mask.from_padding(torch.arange(5) < torch.tensor([[3], [5]]))
 
 
+@both
+def test_operators_of_torch_are_read_and_others_told(eye):
+    attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    q, bias = torch.randn(1, 2, 6, 8), torch.zeros(6, 6).masked_fill(CAUSAL.T, -torch.inf).fill_diagonal_(0)
+    for operator in (attend, attend.default):
+        causal = only(run_in(eye, Call(lambda q: operator(q, q, q, 0.0, True)[0]), q))
+        assert causal.mask == Mask(CAUSAL) and "_scaled_dot_product" in causal.function
+        call = only(run_in(eye, Call(lambda q: operator(q, q, q, attn_mask=bias)[0]), q))
+        assert call.mask == Mask(bias == 0)
+    with torch.library._scoped_library("a_library", "FRAGMENT") as library:
+        library.define("paged_attention(Tensor q, Tensor table) -> Tensor")
+        library.impl("paged_attention", lambda q, table: q * 2, "CPU")
+        rows = run_in(eye, Call(lambda q: torch.ops.a_library.paged_attention(q, q)), q)
+    assert only(rows).unread == "the operator a_library::paged_attention" and not rows.check()
+
+
+class Odd(torch.Tensor):
+    """A tensor that answers no question of ours."""
+
+    @classmethod
+    def __torch_function__(cls, function, kinds, arguments=(), keywords=None):
+        if "softmax" in str(function) or "matmul" in str(function):
+            return torch.zeros(1, 2, 6, 6)
+        raise ValueError("odd")
+
+
+@both
+def test_what_goes_wrong_in_us_is_a_row(eye, monkeypatch):
+    from maskctl import _scores
+
+    odd = torch.zeros(1, 2, 6, 6).as_subclass(Odd)
+    assert run_in(eye, torch.nn.Sequential(Attention(), Call(lambda x: x + torch.softmax(odd, -1).sum())), X).other
+    for broken in ("note_product", "take_product", "axes_of"):
+        monkeypatch.setattr(_scores, broken, lambda *_: {}["a mistake"])
+        rows = run_in(eye, Attention(), X)
+        assert any("a mistake" in call.unread for call in rows.calls) and not rows.check()
+
+
 def test_both_at_once_and_nested():
     model = torch.nn.Sequential(Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9)),
                                 Call(lambda x: functional.scaled_dot_product_attention(x, x, x, CAUSAL)))

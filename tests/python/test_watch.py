@@ -78,7 +78,7 @@ def test_a_model_fails_with_its_own_exception_and_keeps_no_hook():
     assert masks.layers == ["0"] and not any(hooks_of(scripted))
 
 
-def test_other_threads_do_not_take_part():
+def test_layers_of_other_threads_are_kept_apart():
     model = torch.nn.ModuleDict({"a": Attention(), "b": Attention()})
     near = {name: torch.ones(5, 5).tril().triu(-n).bool() for name, n in (("a", 1), ("b", 3))}
     ends = threading.Event()

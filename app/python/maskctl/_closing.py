@@ -28,11 +28,13 @@ def closing(numbers):
     """What numbers that reach a softmax, or are added to what does, close."""
     lowest = torch.finfo(numbers.dtype).min / 2
     least = float(numbers.amin()) if numbers.numel() else 0
-    closed = numbers <= lowest
     words = "closed at the lowest number" if least <= lowest else "none closed"
-    open_ = ~closed
-    if least >= _SMALL or (least == least and _equal(closed, numbers < _SMALL)):
-        return Closing(open_, 0, words)
+    if least == least:
+        open_ = numbers > lowest
+        if least >= _SMALL or _equal(open_, numbers >= _SMALL):
+            return Closing(open_, 0, words)
+    else:
+        open_ = ~(numbers <= lowest)  # NaN is not closed
     smallest, unknown = _smallest(numbers, open_)
     if smallest >= _SMALL:
         return Closing(open_, unknown, words)

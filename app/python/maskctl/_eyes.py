@@ -126,6 +126,7 @@ def begin(observer, model):
             if not _observers:
                 _end()
             raise
+        _thread.frames[0].products.clear()
         _observers.append(observer)
 
 
@@ -177,15 +178,37 @@ def _within(call):
             out = call(module, *arguments, **keywords)
         finally:
             frames.pop()
-        if frame.products and not any(True for _ in module.parameters(False)):
-            frames[-1].products += frame.products  # a product that is written as a module
-        reason = _reason_unseen(frame)
-        if reason:
-            _thread.seen += 1
-            _finish(Noted("forward", [*_modules(), module], unread=reason))
+        _guarded(_leave, frame)
         return out
 
     return __call__
+
+
+def _leave(frame):
+    outer = _thread.frames[-1]
+    if frame.products and _thread.seen == frame.before and outer.module is not None and not _scores.has_parameters(frame.module):
+        outer.products += frame.products  # a product that is written as a module
+    reason = _reason_unseen(frame)
+    if reason:
+        _note_unread("forward", reason, frame.module)
+
+
+def _note_unread(function, reason, *inside):
+    _thread.seen += 1
+    _finish(Noted(function, [*_modules(), *inside], unread=reason))
+
+
+def _guarded(note, *about):
+    """Notes something. Whatever goes wrong is the reason of a row: the model runs without us."""
+    try:
+        with torch._C.DisableTorchFunction():
+            note(*about)
+    except Exception as error:
+        _note_unread("softmax", _first_line(error))
+
+
+def _first_line(error):
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _modules():
@@ -234,7 +257,7 @@ def _read(noted, ask):
             noted.known, noted.mask, noted.unknown = asked.known, read.mask, read.unknown
             noted.given.update(read.found)
     except Exception as error:
-        noted.unread = next(iter(str(error).splitlines()), "") or type(error).__name__
+        noted.unread = _first_line(error)
     if noted.unknown:
         noted.unread = f"{noted.unknown} cells cannot be told"
 
@@ -304,14 +327,17 @@ def _softmax(function):
         if _seeing():
             scores = arguments[0] if arguments else keywords.get("input", keywords.get("self"))
             dim = arguments[1] if len(arguments) > 1 else keywords.get("dim")
-            if isinstance(scores, torch.Tensor) and not scores.is_nested and scores.is_floating_point():
-                _note_softmax(scores, dim)
+            if isinstance(scores, torch.Tensor):
+                _guarded(_note_softmax, scores, dim)
         return function(*arguments, **keywords)
 
     return watched
 
 
 def _note_softmax(scores, dim):
+    if scores.is_nested or not scores.is_floating_point():
+        _note_other("a softmax of a nested tensor" if scores.is_nested else "a softmax of whole numbers")
+        return
     frame, product = _scores.take_product(_thread.frames, scores)
     shape = "x".join(map(str, scores.shape))
     if frame is None:
@@ -345,7 +371,7 @@ def _product(function, place=0):
         if _seeing():
             given = (*arguments, *keywords.values())[place:place + 2]
             if len(given) == 2 and all(isinstance(one, torch.Tensor) for one in (*given, out)):
-                _scores.note_product(_thread.frames[-1], *given, out)
+                _guarded(_scores.note_product, _thread.frames[-1], *given, out)
         return out
 
     return watched
@@ -356,7 +382,7 @@ def _einsum(function):
     def watched(*arguments, **keywords):
         out = function(*arguments, **keywords)
         if _seeing() and len(arguments) == 3 and isinstance(arguments[0], str) and _scores.are_scores(arguments[0]):
-            _scores.note_product(_thread.frames[-1], *arguments[1:], out)
+            _guarded(_scores.note_product, _thread.frames[-1], *arguments[1:], out)
         return out
 
     return watched
@@ -369,7 +395,7 @@ def _cat(function):
             parts = arguments[0] if arguments else keywords.get("tensors", ())
             dim = arguments[1] if len(arguments) > 1 else keywords.get("dim", 0)
             if isinstance(parts, (list, tuple)) and all(isinstance(part, torch.Tensor) for part in parts):
-                _scores.note_columns(_thread.frames[-1], list(parts), dim)
+                _guarded(_scores.note_columns, _thread.frames[-1], list(parts), dim)
         return function(*arguments, **keywords)
 
     return watched
@@ -380,7 +406,7 @@ def _operator(call):
 
     @functools.wraps(call)
     def watched(self, *arguments, **keywords):
-        name = str(getattr(self, "_qualified_op_name", ""))
+        name = getattr(self, "_qualified_op_name", None) or str(getattr(self, "_name", ""))
         if not _is_attention(name) or not _seeing():
             return call(self, *arguments, **keywords)
         noted = Noted(name, _modules())

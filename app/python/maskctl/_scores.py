@@ -72,14 +72,21 @@ def _product_of(frame, scores):
                  if columns and one.columns == columns and one.rows * columns == scores.numel()), None)
 
 
+def has_parameters(module):
+    """Whether a module has parameters of its own; one without is a function in the shape of a module."""
+    return module is None or any(True for _ in module.parameters(False))
+
+
 def take_product(frames, scores):
-    """(the frame, the product) that feeds a softmax of the module that runs, or of one of two around it,
-    which then has it no more; (None, None) for other softmaxes."""
-    for frame in frames[:-4:-1]:
+    """(the frame, the product) that feeds a softmax of the module that runs, or of the one that calls it
+    for the softmax, which then has it no more; (None, None) for other softmaxes."""
+    for frame in reversed(frames):
         product = _product_of(frame, scores)
         if product is not None:
             frame.products.clear()
             return frame, product
+        if has_parameters(frame.module) or frame is frames[1]:
+            break
     return None, None
 
 

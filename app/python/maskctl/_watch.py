@@ -77,9 +77,13 @@ class watch:
         module = next((one for one in reversed(noted.modules) if id(one) in self._names), None)
         shown = module if module is not None else noted.modules[-1] if noted.modules else None
         layer = self._names[id(module)] or type(module).__name__ if module is not None else noted.function
-        mask = None if noted.mask is None else self.run._add(layer, copy.copy(noted.mask))
+        mask, unread = None, noted.unread
+        try:
+            mask = None if noted.mask is None else self.run._add(layer, copy.copy(noted.mask))
+        except Error as error:  # as where there is no memory for it
+            unread = str(error)
         self.run._note(Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths,
-                            noted.dtype, noted.given, mask, noted.known, noted.unknown, noted.unread))
+                            noted.dtype, noted.given, mask, noted.known, noted.unknown, unread))
 
     def note_other(self, words):
         self.run.other[words] = self.run.other.get(words, 0) + 1
