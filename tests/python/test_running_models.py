@@ -244,6 +244,27 @@ def test_a_causal_bias_has_no_elements(eye):
         assert call.mask == Mask.parse(f"causal:align={align}", (3, 5))
 
 
+class ByClass(torch.nn.Module):
+    attend = functional.scaled_dot_product_attention
+
+    def forward(self, q):
+        return self.attend(q, q, q, CAUSAL)
+
+
+@both
+def test_a_function_is_found_under_any_name(eye):
+    q, attend = torch.randn(1, 2, 6, 8), functional.scaled_dot_product_attention
+    partly = Call(functools.partial(attend, attn_mask=CAUSAL))
+    space = {"attend": attend, "torch": torch}
+    exec("def does(q): return attend(q, q, q, is_causal=True)", space)
+    for layer, arguments in ((partly, (q, q, q)), (Call(lambda q: attend(q, q, q, CAUSAL)), (q,)),
+                             (ByClass(), (q,)), (Call(space["does"]), (q,))):
+        does = vars(layer).get("does")
+        assert only(run_in(eye, layer, *arguments)).mask == Mask(CAUSAL)
+        assert vars(layer).get("does") is does and space["attend"] is attend
+    assert vars(ByClass)["attend"] is attend
+
+
 @both
 @pytest.mark.parametrize("call, words", [
     (lambda q: functional.scaled_dot_product_attention(q[None], q[None], q[None], torch.ones(1, 1, 1, 6, 6).bool()), "5 axes"),

@@ -31,20 +31,36 @@ class Bindings:
         return id(function) in self._watched
 
     def look(self, model, dicts=()):
-        """Looks through what is loaded, the model, and further dicts, for names of these functions."""
-        modules = [vars(module) for name, module in list(sys.modules.items())
-                   if _may_bind(name) and hasattr(module, "__dict__")]
+        """Looks through what is loaded, the model, what its functions name, and further dicts, for names of
+        these functions."""
+        modules = {id(vars(module)): vars(module) for name, module in list(sys.modules.items())
+                   if _may_bind(name) and hasattr(module, "__dict__")}
         own = [vars(module) for module in model.modules()]
-        for names in [*modules, *own, *dicts]:
+        classes = {owner for module in model.modules() for owner in type(module).__mro__
+                   if str(owner.__module__).partition(".")[0] not in ("torch", "builtins")}
+        functions = {id(one): one for names in (*own, *map(vars, classes)) for one in names.values()
+                     if isinstance(one, FunctionType) and not str(one.__module__).startswith("torch.")}.values()
+        modules.update((id(one.__globals__), one.__globals__) for one in functions)  # of code that is no module
+        for names in [*modules.values(), *own, *dicts]:
             if self._watched.keys().isdisjoint(map(id, names.values())):  # usually; faster than the loop
                 continue
             for key in [key for key, at in zip(names, map(id, names.values())) if at in self._watched]:
-                function, watched = self._watched[id(names[key])]
-                self._undo.append((names.__setitem__, key, function))
-                names[key] = watched
-        for owner in {owner for module in model.modules() for owner in type(module).__mro__}:
-            if owner.__module__.partition(".")[0] not in ("torch", "builtins"):
-                self._look_at_class(owner)
+                self._replace(names.__setitem__, key, names[key], self._watched[id(names[key])][1])
+        for names in own:
+            for key, one in list(names.items()):
+                if isinstance(one, functools.partial) and id(one.func) in self._watched:
+                    watched = functools.partial(self._watched[id(one.func)][1], *one.args, **one.keywords)
+                    self._replace(names.__setitem__, key, one, watched)
+        for cell in {id(cell): cell for one in functions for cell in one.__closure__ or ()}.values():
+            held = _held(cell)
+            if id(held) in self._watched:
+                self._replace(functools.partial(setattr, cell), "cell_contents", held, self._watched[id(held)][1])
+        for owner in classes:
+            self._look_at_class(owner)
+
+    def _replace(self, put, key, old, new):
+        self._undo.append((put, key, old))
+        put(key, new)
 
     def _look_at_class(self, owner):
         for key, bound in list(vars(owner).items()):
@@ -67,6 +83,13 @@ class Bindings:
             put, key, value = self._undo.pop()
             put(key, value)
         self._watched.clear()
+
+
+def _held(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:  # it holds nothing yet
+        return None
 
 
 @functools.lru_cache(None)

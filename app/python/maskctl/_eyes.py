@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from maskctl import _attention_calls as calls
-from maskctl import _functions, _scores
+from maskctl import _functions, _proof, _scores
 from maskctl._bindings import Bindings
 from maskctl._mask import Mask
 
@@ -62,6 +62,7 @@ class Noted:
     known: str = ""
     unknown: int = 0
     unread: str = ""
+    samples: list | str | None = None  # of its rows, to be solved; or why there are none
     inner: list = dataclasses.field(default_factory=list)
 
     @property
@@ -262,6 +263,19 @@ def _read(noted, ask):
         noted.unread = f"{noted.unknown} cells cannot be told"
 
 
+def _take_samples(noted, arrays):
+    rows = max((observer.prove for observer in _observers), default=0)
+    if not rows:
+        return
+    blind = _thread.blind
+    try:
+        with _quietly():
+            noted.samples = _proof.samples(noted.mask, arrays(), rows)
+    except Exception as error:  # as _read()
+        noted.samples = _first_line(error)
+    _thread.blind = blind
+
+
 def _finish(noted):
     if _thread.calls:
         outer = _thread.calls[-1]
@@ -312,7 +326,10 @@ def _attention(row):
         _thread.calls.append(noted)
         _thread.blind = row.leaf
         try:
-            return call(arguments, keywords)
+            out = call(arguments, keywords)
+            if row.arrays is not None:
+                _take_samples(noted, lambda: row.arrays(*arguments, out=out, **keywords))
+            return out
         finally:
             _thread.blind = False
             _thread.calls.pop()

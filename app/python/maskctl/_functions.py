@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
+from maskctl import _arrays_of_calls as arrays
 from maskctl import _attention_calls as calls
 from maskctl._bindings import compiled_from
 
@@ -20,7 +21,8 @@ _FLASH_MODULES = ("flash_attn", "flash_attn_interface", "flash_attn.cute", "flas
 @dataclasses.dataclass
 class Function:
     """A function of attention. settled: its arguments say its mask, whatever it calls; leaf: what it calls
-    says no more; compiles: it compiles by itself, and does so while other code runs as written."""
+    says no more; compiles: it compiles by itself, and does so while other code runs as written; arrays: what
+    it computed with, of its arguments and what it returned, where that can be solved."""
 
     function: Callable
     name: str
@@ -28,6 +30,7 @@ class Function:
     settled: bool = True
     leaf: bool = True
     compiles: bool = False
+    arrays: Callable | None = None
 
 
 def methods():
@@ -54,7 +57,8 @@ def products_and_softmaxes():
 
 def of_attention(model):
     """The functions of attention of what is loaded."""
-    yield Function(functional.scaled_dot_product_attention, "scaled_dot_product_attention", calls.sdpa)
+    yield Function(functional.scaled_dot_product_attention, "scaled_dot_product_attention", calls.sdpa,
+                   arrays=arrays.sdpa)
     for name, reader in (("_native_multi_head_attention", calls.native_multi_head),
                          ("_transformer_encoder_layer_fwd", calls.native_encoder_layer)):
         if hasattr(torch, name):
@@ -63,12 +67,14 @@ def of_attention(model):
     yield Function(heads, heads.__name__, _by_name(heads, calls.multi_head), leaf=False)
     for function in (flex_attention, *compiled_from(flex_attention)):
         reader = _by_name(flex_attention, calls.flex_attention, flex_attention, function is not flex_attention)
-        yield Function(function, "flex_attention", reader, compiles=True)
+        yield Function(function, "flex_attention", reader, compiles=True, arrays=_by_name(flex_attention, arrays.flex))
     for module in _FLASH_MODULES:
         for name in _FLASH:
             function = getattr(sys.modules.get(module), name, None)
             if function is not None:
-                yield Function(function, name, _by_name(function, calls.flash, function, f"{module}.{name}"))
+                reader = _by_name(function, calls.flash, function, f"{module}.{name}")
+                of = _by_name(function, arrays.flash) if name == "flash_attn_func" else None
+                yield Function(function, name, reader, arrays=of)
     yield from _of_transformers(model)
 
 
@@ -88,13 +94,14 @@ def _registered(name, function):
     shown = getattr(function, "__name__", type(function).__name__)
     own = getattr(function, "__module__", None) or type(function).__module__
     if own.partition(".")[0] != "transformers" or "paged" in name:
-        return Function(function, shown, functools.partial(calls.registered, shown), False, False)
+        own_arrays = None if "paged" in name else arrays.transformers
+        return Function(function, shown, functools.partial(calls.registered, shown), False, False, arrays=own_arrays)
     if "flash" in name:
-        return Function(function, shown, calls.transformers_flash, False, False)
+        return Function(function, shown, calls.transformers_flash, False, False, arrays=arrays.transformers)
     if name == "sdpa":
         return Function(function, shown, functools.partial(calls.registered, shown), False, False)
     flex = "flex" in name
-    return Function(function, shown, calls.transformers, leaf=flex, compiles=flex)
+    return Function(function, shown, calls.transformers, leaf=flex, compiles=flex, arrays=arrays.transformers)
 
 
 def mappings():
@@ -108,7 +115,8 @@ def mappings():
 def _by_name(function, reader, *first):
     """A reader that takes the arguments as the function itself would, by name."""
 
-    def read(*arguments, **keywords):
-        return reader(*first, **calls.named(function, arguments, keywords))
+    def read(*arguments, out=None, **keywords):
+        more = {} if out is None else {"out": out}
+        return reader(*first, **calls.named(function, arguments, keywords), **more)
 
     return read

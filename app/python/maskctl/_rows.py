@@ -25,6 +25,8 @@ class Call:
     unknown: int  # cells of it that cannot be told; they count as open
     unread: str  # why there is no mask, or not the whole; empty if all is read
     times: int = 1
+    applied: str = ""  # with prove=: what a sample of its rows showed, solved from its arrays
+    obeys: bool | None = None  # whether that is the mask that was given; None where it was not told
 
 
 class Checks:
@@ -63,12 +65,15 @@ class Run(Seen):
         return list(self._calls.values())
 
     def _note(self, call):
+        """Adds a call; true if it is the first of its kind."""
         if call.unread:
             self.unread[call.layer] = call.unread
         key = (call.layer, call.function, call.lengths, call.dtype, str(call.given), id(call.mask), call.unread)
         known = self._calls.setdefault(key, call)
-        if known is not call:
-            known.times += 1
+        if known is call:
+            return True
+        known.times += 1
+        return False
 
     def table(self):
         """A line for each kind of call: layers, module, function, lengths, what was given, how the mask
@@ -77,12 +82,13 @@ class Run(Seen):
         for call in self.calls:
             given = ", ".join(f"{key}={value}" for key, value in call.given.items())
             key = (call.module, call.function, "x".join(map(str, call.lengths)), call.dtype, given or "-",
-                   call.known or "-", id(call.mask), call.unread, call.times)
+                   call.known or "-", id(call.mask), call.unread, call.times, call.applied)
             rows.setdefault(key, (call, []))[1].append(call.layer)
         words = {id(mask): pattern(mask) for mask in self}
         lines = [("layers", "module", "function", "B x H x Q x K", "dtype", "calls", "given", "known", "mask")]
-        for (module, function, lengths, dtype, given, known, mask, unread, times), (_, layers) in rows.items():
-            said = ", ".join(filter(None, (words.get(mask), f"not read: {unread}" if unread else "")))
+        for (module, function, lengths, dtype, given, known, mask, unread, times, applied), (_, layers) in rows.items():
+            said = ", ".join(filter(None, (words.get(mask), f"not read: {unread}" if unread else "",
+                                           f"applied: {applied}" if applied else "")))
             lines.append((joined(layers), module, function, lengths, dtype, str(times), given, known, said))
         lines = [tuple(map(_native.printable, line)) for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines)]
@@ -97,8 +103,9 @@ class Run(Seen):
 
     def check(self, **options):
         """Mask.check(**options) of each mask once; prints with the layers, and is false where one is,
-        or where a mask was not read whole."""
+        or where a mask was not read whole, or another was applied."""
         unread = [f"{call.layer}: not read: {call.unread}" for call in self.calls if call.unread]
+        unread += [f"{call.layer}: applied: {call.applied}" for call in self.calls if call.obeys is False]
         return Checks([(mask, mask.check(**options)) for mask in self], unread)
 
     def save(self, path, *, force=False):

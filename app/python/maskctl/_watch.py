@@ -9,6 +9,7 @@ import torch
 
 from maskctl import _eyes
 from maskctl._native import Error
+from maskctl._proof import proof
 from maskctl._rows import Call, Run
 
 _entered = weakref.WeakKeyDictionary()  # how often a model was given to watch or capture, by these
@@ -31,17 +32,22 @@ class watch:
 
     The model runs as it is: no output changes, no exception of ours reaches it. What torch.compile has
     compiled runs as it is written meanwhile. every: only each n-th time; rank: only in this process of
-    torch.distributed; fail: an Error at the end where masks.check() is not true.
+    torch.distributed; fail: an Error at the end where masks.check() is not true. prove: of so many rows of
+    each layer, 64 where it is True, the mask that was applied is solved at the end, from queries, keys, values and
+    outputs.
     """
 
     innermost = True
 
-    def __init__(self, model, *, every=1, rank=None, fail=False):
+    def __init__(self, model, *, every=1, rank=None, fail=False, prove=0):
         kind = type(self).__name__
         if not isinstance(model, torch.nn.Module):
             raise Error(f"{kind}: a {type(model).__name__} is no torch.nn.Module")
         if not isinstance(every, int) or every < 1:
             raise Error(f"{kind}: every={every!r}: expected a whole number from 1 on")
+        if not isinstance(prove, int) or prove < 0:
+            raise Error(f"{kind}: prove={prove!r}: expected a number of rows")
+        self.prove, self._samples = 64 if prove is True else prove, []
         self._model, self._fail, self._kind = model, fail, kind
         times = _entered.setdefault(model, {})
         self._rests = times.get(kind, 0) % every != 0 or (rank is not None and rank != _rank())
@@ -67,6 +73,10 @@ class watch:
         if not self.run.calls:
             raise Error(f"{self._kind}: no softmax of a product of queries and keys, and no attention function that is "
                         "known ran inside; call the model inside, not compiled to a graph of its own")
+        for call, (spread, last) in self._samples:
+            call.applied, call.obeys = proof(spread, last)
+            if call.mask is None:
+                call.known = "solved"
         if self._fail:
             checks = self.run.check()
             if not checks:
@@ -82,8 +92,13 @@ class watch:
             mask = None if noted.mask is None else self.run._add(layer, copy.copy(noted.mask))
         except Error as error:  # as where there is no memory for it
             unread = str(error)
-        self.run._note(Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths,
-                            noted.dtype, noted.given, mask, noted.known, noted.unknown, unread))
+        call = Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths, noted.dtype,
+                    noted.given, mask, noted.known, noted.unknown, unread)
+        if self.run._note(call) and self.prove:
+            if isinstance(noted.samples, list):
+                self._samples.append((call, noted.samples))
+            else:
+                call.applied = f"not solved {noted.samples or 'where its arrays are not known'}"
 
     def note_other(self, words):
         self.run.other[words] = self.run.other.get(words, 0) + 1
