@@ -2,9 +2,7 @@
 every row is the mask that acts, or says why it was not read. Tested where torch is installed."""
 
 import functools
-import sys
 import threading
-import types
 
 import pytest
 
@@ -12,65 +10,8 @@ torch = pytest.importorskip("torch")
 
 import maskctl
 from maskctl import Error, Mask
+from running import CAUSAL, EYES, X, Attention, Call, applies, both, only, run_in
 from torch.nn import functional
-
-EYES = [maskctl.watch, maskctl.capture]
-both = pytest.mark.parametrize("eye", EYES)
-
-
-class Call(torch.nn.Module):
-    """A layer that does what it is given."""
-
-    def __init__(self, does):
-        super().__init__()
-        self.does = does
-
-    def forward(self, *arguments):
-        return self.does(*arguments)
-
-
-class Attention(torch.nn.Module):
-    """Eager attention on [B, S, E]: `change` makes of scores [B, H, Q, K] those that its softmax gets."""
-
-    def __init__(self, change=lambda scores: scores, heads=2):
-        super().__init__()
-        self.change, self.heads = change, heads
-
-    def forward(self, x):
-        q = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        weights = functional.softmax(self.change(q @ q.transpose(-1, -2)), dim=-1)[..., -x.shape[1]:]
-        return (weights @ q).transpose(1, 2).flatten(2)
-
-
-def run_in(eye, model, *arguments):
-    """The rows, and the output, after a check that nothing was disturbed."""
-    names = (functional.scaled_dot_product_attention, functional.softmax, functional.multi_head_attention_forward,
-             torch.softmax, torch.matmul, torch.einsum, torch.cat, torch.nn.Module.__call__, torch._ops.OpOverload.__call__)
-    of_tensors = set(vars(torch.Tensor))
-    expected = model(*arguments)
-    with eye(model) as rows:
-        out = model(*arguments)
-    assert torch.equal(out, expected)
-    assert of_tensors == set(vars(torch.Tensor)) and names == (
-        functional.scaled_dot_product_attention, functional.softmax, functional.multi_head_attention_forward,
-        torch.softmax, torch.matmul, torch.einsum, torch.cat, torch.nn.Module.__call__, torch._ops.OpOverload.__call__)
-    return rows
-
-
-def only(rows):
-    assert len(rows.calls) == 1, rows
-    return rows.calls[0]
-
-
-def applies(mask, wanted):
-    """Whether a mask has these cells in each head and batch entry."""
-    wanted = wanted if isinstance(wanted, Mask) else Mask(wanted, "dense")
-    one, other = (torch.from_dlpack(each).bool().reshape(each.shape) for each in (mask, wanted))
-    return one.shape[2:] == other.shape[2:] and bool((one == other).all())
-
-
-X = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(1))
-CAUSAL = torch.ones(6, 6).tril().bool()
 
 
 @both
@@ -376,71 +317,6 @@ def test_compiled_modules_run_as_written_and_are_seen(eye, compiled):
         whole(X)
     assert torch.equal(model[0](X), expected) and rows.layers == ["0", "1"] and applies(rows["1"], CAUSAL)
     assert "ran as they are written" in rows.table()
-
-
-class Registry:
-    """transformers' table of attention functions."""
-
-    def __init__(self, **functions):
-        self._global_mapping, self._local_mapping = functions, {}
-
-
-@pytest.fixture
-def registered(monkeypatch):
-    def put(name, function, is_own=False):
-        home = types.ModuleType("transformers.modeling_utils")
-        home.ALL_ATTENTION_FUNCTIONS = Registry(**{name: function})
-        if is_own:
-            function.__module__ = "transformers.integrations"
-        monkeypatch.setitem(sys.modules, home.__name__, home)
-        mapping = home.ALL_ATTENTION_FUNCTIONS._global_mapping
-        return Call(lambda q, k, mask=None, **flags: mapping[name](Call(None), q, k, k, mask, **flags))
-
-    return put
-
-
-@both
-def test_a_registered_function_is_called_by_position(eye, registered):
-    def causal(module, q, k, v, attention_mask, scaling=None, **_):
-        return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-    def closed(module, q, k, v, mask, **_):
-        return q * 2
-
-    q = torch.randn(1, 2, 6, 8)
-    assert only(run_in(eye, registered("mine", causal), q, q)).mask == Mask(CAUSAL)
-    rows = run_in(eye, registered("mine", closed), q, q, CAUSAL)
-    assert "what closed does with its arguments is its own" in only(rows).unread and not rows.check()
-
-
-@both
-def test_positions_that_start_over_pack(eye, registered):
-    def flash_attention_forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
-                                sliding_window=None, softcap=None, is_causal=None, **_):
-        return query
-
-    q = torch.randn(1, 2, 8, 4)
-    inner = registered("flash_attention_2", flash_attention_forward, True)
-    for positions, pipeline in (([0, 1, 2, 0, 1, 2, 3, 4], "doc:lens=3+5 | causal"), (list(range(8)), "causal")):
-        model = Call(lambda q: inner.does(q, q, position_ids=torch.tensor([positions]), is_causal=True))
-        assert only(run_in(eye, model, q)).mask == Mask.parse(pipeline, 8)
-
-
-@both
-def test_query_heads_that_are_packed_into_rows_are_heads_again(eye, registered):
-    def sdpa_attention_forward(module, query, key, value, attention_mask, **_):
-        folded = query.reshape(query.shape[0], key.shape[1], -1, query.shape[-1])
-        return functional.scaled_dot_product_attention(folded, key, value, attention_mask)
-
-    q, k = torch.randn(2, 4, 1, 8), torch.randn(2, 2, 7, 8)
-    valid = torch.ones(2, 1, 1, 7, dtype=torch.bool)
-    valid[1, ..., :3] = False
-    model = registered("sdpa", sdpa_attention_forward, True)
-    call = only(run_in(eye, model, q, k, valid))
-    assert call.lengths == (2, 4, 1, 7) and call.mask == Mask(valid, "dense")
-    heads = torch.rand(2, 2, 2, 7, generator=torch.Generator().manual_seed(0)) < 0.5
-    call = only(run_in(eye, model, q, k, heads))
-    assert call.lengths == (2, 4, 1, 7) and call.mask == Mask(heads.reshape(2, 4, 1, 7), "dense")
 
 
 def test_only_some_calls_of_a_loop_are_watched(monkeypatch):

@@ -7,12 +7,10 @@ Functions are exchanged when the first observer begins, and all are as before wh
 """
 
 import contextlib
-import dataclasses
 import functools
 import re
 import sys
 import threading
-from collections import deque
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -21,8 +19,8 @@ from maskctl import _attention_calls as calls
 from maskctl import _functions, _proof, _scores
 from maskctl._bindings import Bindings
 from maskctl._mask import Mask
+from maskctl._noted import Masks, Noted
 
-_KEPT = 8  # recent masks cached with their tensors, so that equal ones are not read again
 _UNSEEN = "its forward ran, but no attention function that is known, and no softmax of a product of queries and keys"
 
 
@@ -48,74 +46,11 @@ class _Thread(threading.local):
         self.blind = False  # what runs now is ours, or inside of a call that says all
 
 
-@dataclasses.dataclass
-class Noted:
-    """A call of attention."""
-
-    function: str
-    modules: list  # those that run, outermost first
-    settled: bool = True  # it says its mask by itself, whatever it calls
-    lengths: tuple = ()
-    dtype: str = "-"
-    given: dict = dataclasses.field(default_factory=dict)
-    mask: Mask | None = None
-    known: str = ""
-    unknown: int = 0
-    unread: str = ""
-    samples: list | str | None = None  # of its rows, to be solved; or why there are none
-    inner: list = dataclasses.field(default_factory=list)
-
-    @property
-    def whole(self):
-        return self.mask is not None and not self.unknown
-
-    def rows(self, innermost):
-        """The calls that are rows: this one, or those that it made, where these are all read and asked
-        for, or where this one does not say its mask."""
-        inner = [row for one in self.inner for row in one.rows(innermost)]
-        read = bool(inner) and all(row.whole for row in inner)
-        if inner and ((read and (innermost or not self.settled)) or not self.whole):
-            return inner
-        return [self]
-
-
-class _Masks:
-    """Masks of calls: what was read is not read again while its tensors are unchanged."""
-
-    def __init__(self):
-        self._of_steps = {}
-        self._read = deque(maxlen=_KEPT)  # (key, traits of tensors, tensors, what was read)
-
-    def of(self, asked):
-        if asked.key is None:
-            return asked.make()
-        if not asked.tensors:
-            if asked.key not in self._of_steps:
-                self._of_steps[asked.key] = asked.make()
-            return self._of_steps[asked.key]
-        traits = [_traits(tensor) for tensor in asked.tensors]
-        if None not in traits:
-            for key, known, tensors, read in self._read:
-                if key == asked.key and known == traits and known == [_traits(tensor) for tensor in tensors]:
-                    return read
-        read = asked.make()
-        if None not in traits:
-            self._read.append((asked.key, traits, asked.tensors, read))
-        return read
-
-
-def _traits(tensor):
-    """What changes when the elements do; None where torch does not count changes."""
-    if tensor.is_inference() or hasattr(tensor, "fake_mode") or not tensor.untyped_storage().nbytes():
-        return None
-    return tensor.data_ptr(), tensor._version, tensor.shape, tensor.stride(), tensor.dtype, tensor.device
-
-
 _thread = _Thread()
 _lock = threading.RLock()
 _observers = []
 _bindings = Bindings()
-_masks = _Masks()
+_masks = Masks()
 _stance = []  # what ends the time in which compiled code runs as written
 
 
@@ -143,7 +78,7 @@ def _end():
     _bindings.restore()
     while _stance:
         _stance.pop().__exit__(None, None, None)
-    _masks = _Masks()
+    _masks = Masks()
 
 
 def _exchange(model):
@@ -239,12 +174,12 @@ def _reason_unseen(frame):
 @contextlib.contextmanager
 def _quietly():
     """What runs inside is ours: neither seen, nor part of a graph, nor changed by the user's modes."""
-    _thread.blind = True
+    before, _thread.blind = _thread.blind, True
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes(), torch.no_grad(), _lock:
             yield
     finally:
-        _thread.blind = False
+        _thread.blind = before
 
 
 def _read(noted, ask):
@@ -267,13 +202,11 @@ def _take_samples(noted, arrays):
     rows = max((observer.prove for observer in _observers), default=0)
     if not rows:
         return
-    blind = _thread.blind
     try:
         with _quietly():
             noted.samples = _proof.samples(noted.mask, arrays(), rows)
     except Exception as error:  # as _read()
         noted.samples = _first_line(error)
-    _thread.blind = blind
 
 
 def _finish(noted):
