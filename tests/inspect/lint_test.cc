@@ -297,7 +297,8 @@ TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
 
 TEST_CASE("steps that show the future, or other documents in some heads, are told", "[lint]") {
   const auto of = [](const Mask& start, const std::string& chain) {
-    return ids(lint_recognised(pattern_of(maskctl::apply(start, test::chain_of(chain)))));
+    const Mask mask = maskctl::apply(start, test::chain_of(chain));
+    return ids(lint_recognised(pattern_of(mask), mask));
   };
   const Mask one(full_plane(48, 48)),
       four = Mask::make(2, 2, 48, 48, [](Index, Index) { return full_plane(48, 48); });

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "inspect/sentences/bias_said.h"
+#include "inspect/sentences/draws_asked.h"
 #include "maskctl/inspect/recognise/bias_form.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
-#include "support/rounds.h"
 
 namespace maskctl::test {
 namespace {
@@ -66,9 +66,8 @@ class Draws {
 
 TEST_CASE("info: what a bias adds is true of its cells", "[sentences]") {
   Index lines = 0;
-  const char* many = std::getenv("MASKCTL_SENTENCES");
-  for (Index i = 0; i < (many ? std::atoll(many) : rounds<Index>(2000)); ++i) {
-    const Bias bias = Draws(static_cast<std::uint64_t>(i)).next();
+  for (Index i = 0; i < draws_asked(2000); ++i) {
+    const Bias bias = Draws(first_draw() + static_cast<std::uint64_t>(i)).next();
     Tensor array(DType::kFloat64, {1, bias.heads, bias.queries, bias.keys});
     std::ranges::copy(bias.values, array.as<double>().begin());
     const std::vector<std::string> text = bias_text(bias_form(astype(array, DType::kFloat32)));

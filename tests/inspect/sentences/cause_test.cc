@@ -2,11 +2,11 @@
 // with one number changed is not.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <regex>
 
 #include "inspect/sentences/cause_said.h"
 #include "inspect/sentences/drawn_masks.h"
+#include "inspect/sentences/draws_asked.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
@@ -14,16 +14,11 @@
 namespace maskctl::test {
 namespace {
 
-Index drawn_pairs_asked(Index usual) {
-  const char* many = std::getenv("MASKCTL_SENTENCES");
-  return many ? std::atoll(many) : rounds(usual);
-}
-
 TEST_CASE("diff: the cause of a difference is true", "[sentences]") {
-  const Index draws = drawn_pairs_asked(400);
+  const Index draws = draws_asked(400);
   Index false_ones = 0;
   for (Index i = 0; i < draws; ++i) {
-    const DrawnPair pair = MaskDraws(static_cast<std::uint64_t>(i) + 31000).pair();
+    const DrawnPair pair = MaskDraws(first_draw() + static_cast<std::uint64_t>(i) + 31000).pair();
     const auto cause = diff_cause(pair.a, pair.b);
     REQUIRE(cause);
     const std::string wrong = CauseSaid(said(*cause), pair.a, pair.b).wrong();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <cstdio>
 #include <functional>
 #include <regex>
 #include <set>
@@ -52,9 +52,12 @@ inline bool is_percent(const std::string& text, Index part, Index whole) {
   if (part == 0 || part == whole) return text == (part == 0 ? "0 %" : "100 %");
   const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (text == ">99.99 %") return value > 99.99;
-  const double said = std::stod(text);
-  return said > 0 && text.ends_with(" %") &&
-         std::abs(said - value) <= (value < 0.01 ? said * 0.05 : 0.00501);
+  if (value >= 0.01) {
+    char two_digits[32];
+    std::snprintf(two_digits, sizeof two_digits, "%.2f %%", value);
+    return text == two_digits;
+  }
+  return text.ends_with(" %") && std::abs(std::stod(text) - value) <= value * 0.05;
 }
 
 inline Index open_cells(const Dense& cells) {

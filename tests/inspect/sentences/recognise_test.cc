@@ -1,10 +1,10 @@
 // What recognise and diff count is what plain loops over the cells count.
 #include "maskctl/inspect/recognise/recognise.h"
 
-#include <cstdlib>
 #include <set>
 
 #include "inspect/sentences/drawn_masks.h"
+#include "inspect/sentences/draws_asked.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "support/catch_compat.h"
@@ -79,14 +79,9 @@ std::string recognised_wrong(const Recognised& found, const Dense& mask) {
   return found.residue.first == left ? "" : "the first cells";
 }
 
-Index drawn_masks_asked(Index usual) {
-  const char* many = std::getenv("MASKCTL_SENTENCES");
-  return many ? std::atoll(many) : rounds(usual);
-}
-
 TEST_CASE("recognise: the pipeline makes the mask but for the cells that it names", "[sentences]") {
-  for (Index i = 0; i < drawn_masks_asked(300); ++i) {
-    const Mask mask = MaskDraws(static_cast<std::uint64_t>(i) + 7000).mask();
+  for (Index i = 0; i < draws_asked(300); ++i) {
+    const Mask mask = MaskDraws(first_draw() + static_cast<std::uint64_t>(i) + 7000).mask();
     Recognised found = recognise(mask);
     const std::string wrong = recognised_wrong(found, twin::dense_of(mask));
     if (!wrong.empty()) {
@@ -103,8 +98,8 @@ TEST_CASE("recognise: the pipeline makes the mask but for the cells that it name
 }
 
 TEST_CASE("diff: the figures are those of the cells", "[sentences]") {
-  for (Index i = 0; i < drawn_masks_asked(400); ++i) {
-    const DrawnPair pair = MaskDraws(static_cast<std::uint64_t>(i) + 9000).pair();
+  for (Index i = 0; i < draws_asked(400); ++i) {
+    const DrawnPair pair = MaskDraws(first_draw() + static_cast<std::uint64_t>(i) + 9000).pair();
     const BlockSize block = i % 3 == 0 ? BlockSize{128, 128} : BlockSize{1 + i % 7, 1 + i % 5};
     const MaskDiff said = diff(pair.a, pair.b, block);
     const Dense a = twin::dense_of(pair.a), b = twin::dense_of(pair.b);

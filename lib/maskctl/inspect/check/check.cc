@@ -206,7 +206,7 @@ class Check {
     if (!found && !known) skip(NotLookedAt::kAnyCells);
     Findings out = found ? *std::move(found) : lint_row_length(mask);
     // A leak that is told cell by cell is not told again of the documents of heads.
-    if (out.empty()) out = lint_recognised(pattern);
+    if (out.empty()) out = lint_recognised(pattern, mask);
     return out;
   }
 

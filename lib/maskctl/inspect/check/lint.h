@@ -49,8 +49,9 @@ Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = 
 /// cells (regions_as_cells()). `tokens`, if given, is open in rows that are no padding.
 /// pattern_of() throws as recognise() does.
 struct Pattern {
-  Mask mask;  // the mask with those rows closed
-  Recognised found;
+  Mask mask;                        // the mask with those rows closed
+  std::optional<Mask> opened = {};  // the cells of those rows; absent if there are none
+  Recognised found = {};
   bool explained = false;  // recognise() found a chain without arrays that makes exactly `mask`
   bool is_rule = false;  // and no step of it stands for single tokens, rows, columns or rectangles
 };
@@ -64,8 +65,8 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but
-/// for few cells, heads with different documents.
-Findings lint_recognised(const Pattern& pattern);
+/// for few cells, heads with different documents. `mask`: the one whose pattern it is.
+Findings lint_recognised(const Pattern& pattern, const Mask& mask);
 /// Compares a mask with documents: leaks, and padding that is attended. `leaks`: leaks(mask,
 /// documents).
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);

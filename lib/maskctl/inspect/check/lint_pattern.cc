@@ -225,6 +225,13 @@ bool is_few(const Pattern& pattern) {
          std::max(std::min(kAlways, cells / kMostOfTiny), cells / kMost);
 }
 
+/// The cells that steps leave open in the rows of a pattern's mask; its rows of opened padding are
+/// closed, as in the mask.
+Mask made_by(const Chain& chain, const Pattern& pattern) {
+  const Mask out = maskctl::apply(full_like(pattern.mask), chain);
+  return pattern.opened ? zip(Op::kSub, out, *pattern.opened) : out;
+}
+
 /// The cells that steps do not explain.
 class Unexplained {
  public:
@@ -232,7 +239,7 @@ class Unexplained {
       : pattern_(pattern),
         mask_(pattern.mask),
         residue_(pattern.found.residue),
-        steps_(maskctl::apply(full_like(mask_), pattern.found.chain)),
+        steps_(made_by(pattern.found.chain, pattern)),
         cells_(zip(Op::kXor, mask_, steps_)),
         rectangle_(rectangle_of_cells()) {}
 
@@ -429,16 +436,19 @@ Findings inverse_of(const Recognised& found, const std::string& text, const Mask
 }  // namespace
 
 Pattern pattern_of(const Mask& given, const Mask* tokens) {
-  const Mask mask = without_opened_padding(given, opened_rows(given, tokens));
+  Pattern out{.mask = without_opened_padding(given, opened_rows(given, tokens))};
+  const Mask& mask = out.mask;
+  if (mask.count() != given.count()) out.opened = zip(Op::kSub, given, mask);
   const Recognised all = recognise(mask, {.guess = false});
-  Pattern out{mask, regions_as_cells(all, mask),
-              all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain), false};
+  out.found = regions_as_cells(all, mask);
+  out.explained = all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain);
   out.is_rule = out.explained && tokens_and_regions(all.chain) == 0;
+  if (out.opened) out.found.residue = residue_of(mask, made_by(out.found.chain, out));
   // Global tokens and regions may stand for what are only single cells. So prefer the steps without
   // them, or no steps, if that leaves no more exceptions.
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
     if (plain == out.found.chain) continue;
-    const Mask steps = maskctl::apply(full_like(mask), plain);
+    const Mask steps = made_by(plain, out);
     const Index most = exceptions_of(out.found);
     // The number of cells that differ is at least the difference of the counts.
     if (std::abs(steps.count() - mask.count()) > most) continue;

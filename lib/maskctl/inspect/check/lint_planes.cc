@@ -103,18 +103,30 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
   const std::span<const PlanePtr> planes = linted.mask.distinct();
   Index causal = 0, strictly = 0, all = 0, seen = 0;
   std::vector<const Plane*> full, open;
+  bool others_see = false;  // whether a plane that is in neither list sees later keys
   for (std::size_t i = 0; i < planes.size(); ++i) {
     const Index times = linted.uses[i].times;
     if (times == 0 || planes[i]->count() == 0) continue;
     const Future future = future_of(planes[i]);
-    if (future.selves < 2) continue;  // at most one token sees itself: the others are padding
+    const auto note_others = [&] {
+      const Index shift = planes[i]->keys() - planes[i]->queries();
+      others_see = others_see || count_on_diagonals(planes[i], shift + 1, kUnbounded) > 0;
+    };
+    if (future.selves < 2) {  // at most one token sees itself: the others are padding
+      note_others();
+      continue;
+    }
     const bool is_full = planes[i]->count() == planes[i]->queries() * planes[i]->keys();
     const bool is_seen = is_full || (future.is_seen() && !future.is_causal());
     all += times;
     seen += is_seen * times;
     causal += (!is_seen && future.causal > 0 && future.causal >= future.in_groups) * times;
     strictly += future.is_causal() * times;
-    if (is_seen) (is_full ? full : open).push_back(planes[i].get());
+    if (is_seen) {
+      (is_full ? full : open).push_back(planes[i].get());
+    } else {
+      note_others();
+    }
   }
   const auto report = [&](FindingId id, const char* what, const auto& which) {
     report_planes(
@@ -127,7 +139,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
   };
   if (causal < seen || causal + seen < all) return;
   report(FindingId::kPlaneFull, "every cell is open ", full);
-  if (strictly > seen && strictly + seen == all)
+  if (strictly > seen && strictly + seen == all && !others_see)
     report(FindingId::kPlaneFuture, "queries see later keys ", open);
 }
 

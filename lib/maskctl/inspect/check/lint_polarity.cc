@@ -82,8 +82,8 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
 }
 
 /// For planes in which each key stands for a block of queries of the same size: whether all blocks
-/// after a query's own are open, and most queries do not see their own block, or see less than half
-/// of the earlier ones.
+/// after a query's own are open, some query does not see its own block, and most do not, or see
+/// less than half of the earlier ones.
 bool looks_inverted_blocks(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys();
   if (keys < 2 || queries <= keys || queries % keys != 0) return false;
@@ -97,8 +97,8 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
   }
   if (!holds_all(plane, bands(queries, keys, later))) return false;
   const PlanePtr past = bands(queries, keys, earlier);
-  return 2 * open_in(plane, bands(queries, keys, own)) < queries ||
-         2 * open_in(plane, past) < past->count();
+  const Index selves = open_in(plane, bands(queries, keys, own));
+  return selves < queries && (2 * selves < queries || 2 * open_in(plane, past) < past->count());
 }
 
 /// Whether queries see themselves and later keys, but hardly any earlier key: a transposed causal

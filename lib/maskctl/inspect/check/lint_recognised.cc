@@ -179,9 +179,9 @@ class Crossings {
 };
 
 /// Finds documents across whose borders a head sees and another head of the batch entry does not.
-/// All heads have the same tokens, and thus should have the same documents.
-void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
-  const Mask& mask = pattern.mask;
+/// All heads have the same tokens, and thus should have the same documents. `mask`: with its opened
+/// padding, whose rows see across borders too.
+void lint_documents_of_heads(const Pattern& pattern, const Mask& mask, Findings& out) {
   if (mask.queries() != mask.keys() || mask.heads() == 1) return;
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
@@ -211,13 +211,13 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
 
 }  // namespace
 
-Findings lint_recognised(const Pattern& pattern) {
+Findings lint_recognised(const Pattern& pattern, const Mask& mask) {
   constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
   Findings out;
   if (pattern.explained) lint_diagonal(pattern, out);
   const Recognised& found = pattern.found;
   const bool nearly = !found.irregular && kMostShare * found.residue.cells <= pattern.mask.cells();
-  if (pattern.explained || nearly) lint_documents_of_heads(pattern, out);
+  if (pattern.explained || nearly) lint_documents_of_heads(pattern, mask, out);
   return out;
 }
 
