@@ -205,6 +205,7 @@ class Check {
                      : lint_pattern(pattern, words_of(chain), to_text(chain, "check.npz"));
     if (!found && !known) skip(NotLookedAt::kAnyCells);
     Findings out = found ? *std::move(found) : lint_row_length(mask);
+    if (!found) std::ranges::move(lint_heads(mask), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
     if (out.empty()) out = lint_recognised(pattern, mask);
     return out;

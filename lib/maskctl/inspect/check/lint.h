@@ -62,6 +62,9 @@ Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
 /// and `text` name the steps, for example "documents and causal" and "doc:lens=9+6+7 | causal".
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
                                      const std::string& text);
+/// Finds a head of a mask of no few steps that sees across the documents of which another head is
+/// made.
+Findings lint_heads(const Mask& mask);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but

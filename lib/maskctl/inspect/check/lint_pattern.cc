@@ -103,7 +103,11 @@ bool are_plain(const Chain& chain) {
 }
 
 bool are_documents(const Chain& chain) {
-  return std::ranges::any_of(chain, is_documents) && are_plain(chain);
+  const auto cuts = [](const Step& step) {
+    const Chain* inner = step.row().scope ? chain_of(step) : nullptr;
+    return is_documents(step) || step.is<step::Chunk>() || (inner && are_documents(*inner));
+  };
+  return std::ranges::any_of(chain, cuts) && are_plain(chain);
 }
 
 /// Whether there are several documents and each is long enough to be one: those of a token or two

@@ -16,6 +16,7 @@
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
@@ -178,6 +179,17 @@ class Crossings {
   std::map<std::uint32_t, Across> known_;
 };
 
+Finding documents_differ(Index batch, Index head, Index other, std::span<const Index> lengths,
+                         const Crossings::Across& across) {
+  return {
+      &lint_rule(FindingId::kHeadsDocuments),
+      fmt::format("the documents of head {} are {} tokens long, and head {} sees across their "
+                  "borders in {}, the first of query {}",
+                  head, joined(lengths, "+"), other, counted(across.cells, "cell"), across.query),
+      {batch, head, {}, {}, {}, {}},
+      across.cells};
+}
+
 /// Finds documents across whose borders a head sees and another head of the batch entry does not.
 /// All heads have the same tokens, and thus should have the same documents. `mask`: with its opened
 /// padding, whose rows see across borders too.
@@ -197,19 +209,51 @@ void lint_documents_of_heads(const Pattern& pattern, const Mask& mask, Findings&
       return other < mask.heads();
     });
     if (!at) return;
-    const auto& across = crossings.in(at->first, other);
-    first = {&lint_rule(FindingId::kHeadsDocuments),
-             fmt::format("the documents of head {} are {} tokens long, and head {} sees across "
-                         "their borders in {}, the first of query {}",
-                         at->second, joined(lengths, "+"), other, counted(across.cells, "cell"),
-                         across.query),
-             {at->first, at->second, {}, {}, {}, {}},
-             across.cells};
+    first = documents_differ(at->first, at->second, other, lengths, crossings.in(at->first, other));
   });
   if (first) out.push_back(std::move(*first));
 }
 
+/// The lengths of the documents that make a plane, with other steps, exactly; empty if none do. Two
+/// chunks may be two documents.
+std::vector<Index> lengths_in(const PlanePtr& plane) {
+  const Recognised found = recognise(Mask(plane), {.guess = false});
+  if (found.irregular || found.residue.cells > 0) return {};
+  for (const Step& step : found.chain) {
+    const auto* chunk = step.get_if<step::Chunk>();
+    const bool two = chunk && !chunk->is_per_batch() && chunk->offset == 0 &&
+                     chunk->size < plane->keys() && plane->keys() <= 2 * chunk->size;
+    if (two) return {chunk->size, plane->keys() - chunk->size};
+    const auto documents = documents_in(step);
+    if (documents && !chain_of(step) && are_of_text(documents->q_lengths)) {
+      return {documents->q_lengths.begin(), documents->q_lengths.end()};
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+Findings lint_heads(const Mask& mask) {
+  constexpr std::size_t kMostPlanes = 64;
+  if (mask.queries() != mask.keys() || mask.heads() == 1) return {};
+  if (mask.distinct().size() > kMostPlanes) return {};
+  std::map<std::uint32_t, std::vector<Index>> known;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      const auto [at, fresh] = known.try_emplace(mask.index_of(b, h));
+      if (fresh) at->second = lengths_in(mask.plane(b, h));
+      if (at->second.empty()) continue;
+      Crossings crossings(mask, at->second);
+      if (crossings.in(b, h).cells > 0) continue;
+      for (Index other = 0; other < mask.heads(); ++other) {
+        const auto& across = crossings.in(b, other);
+        if (across.cells > 0) return {documents_differ(b, h, other, at->second, across)};
+      }
+    }
+  }
+  return {};
+}
 
 Findings lint_recognised(const Pattern& pattern, const Mask& mask) {
   constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
