@@ -95,6 +95,30 @@ TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
   CHECK(late.where.entry == 4);
 }
 
+TEST_CASE("a leak in one of local and global heads is found, in pieces and scattered", "[lint]") {
+  const auto found = [](const std::string& leak) {
+    return check({.start =
+                      maskctl::apply(full_mask(1, 2, 64, 64),
+                                     load_chain(std::array{std::string("doc:lens=20+44 | causal | "
+                                                                       "heads:1{window:keys=8}"),
+                                                           leak},
+                                                {}))})
+        .findings;
+  };
+  CHECK(found("open:q=63,k=63").empty());
+  const Finding pieces = only(found("heads:1{open:q=40-47,k=4-15 | open:q=25-30,k=2-9}"));
+  CHECK(pieces.rule->id == "nearly");
+  CHECK(pieces.message.ends_with(
+      " except for 144 cells: head 1, queries 25-30, keys 2-9; head 1, queries 40-47, keys 4-15"));
+  std::string scattered;
+  for (int i = 0; i < 15; ++i) {
+    const std::string cell =
+        "open:q=" + std::to_string(22 + 2 * i) + ",k=" + std::to_string(1 + 7 * i % 19);
+    scattered += (i == 0 ? "heads:1{" : " | ") + cell;
+  }
+  CHECK_FALSE(found(scattered + "}").empty());
+}
+
 TEST_CASE("positions and segments must cut at the same tokens", "[lint]") {
   const auto beside = [](const Tensor& positions) {
     const DocumentSource segments{DocumentForm::kSegments, i32({7, 7, 7, 8, 8, -1})},

@@ -51,6 +51,20 @@ def test_masks_of_every_shape_are_cells(shape):
     assert masks["Attention"].shape[2:] == (5, 7) and not masks.unread
 
 
+@pytest.mark.parametrize("number", [-1e9, -1e4, torch.finfo(torch.float32).min])
+def test_a_row_that_is_closed_as_a_whole_sees_nothing(number):
+    class Eager(torch.nn.Module):
+        def forward(self, scores, bias):
+            return torch.nn.functional.softmax(scores + bias, dim=-1)
+
+    bias = torch.where(torch.ones(4, 4).tril().bool(), 0.0, number)
+    bias[2] = number
+    model = Eager()
+    with maskctl.watch(model) as masks:
+        model(torch.rand(1, 2, 4, 4), bias)
+    assert masks["Eager"].count() == sum(1 + row for row in (0, 1, 3))  # the same for both heads
+
+
 @pytest.mark.parametrize("ctx", [maskctl.watch, maskctl.capture])
 @pytest.mark.parametrize("device", ["fake", "meta"])
 def test_tensors_without_elements_do_not_stop_a_model(ctx, device, recwarn):

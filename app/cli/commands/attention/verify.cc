@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,9 @@
 #include "app/cli/commands/attention/verify_answer.h"
 #include "app/cli/parser/groups.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/verify/solve/explain.h"
 
@@ -78,20 +81,44 @@ std::string name_of(const std::string& word) {
   return named ? word.substr(0, mark) : "";
 }
 
-/// Adds the arrays of a container to the options, by their names: arguments of the operation to the
-/// words of the call, results to `given`. Names that are already on the command line are skipped.
-void take_arrays(const std::string& path, Session& session, VerifyOptions& options) {
+/// The path of a container, alone or with a group of its arrays: "call.h5", "call.h5:/layer0".
+/// Nothing for other words.
+std::optional<SourceName> container_in(const std::string& word) {
+  if (!name_of(word).empty()) return std::nullopt;
+  SourceName out = parse_source_name(word);
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(out.path, failed)) return std::nullopt;
+  if (!out.member.empty() && !out.member.ends_with('/')) out.member += '/';
+  return out;
+}
+
+/// Adds the arrays of a container, or of a group in it, to the options, by their names: arguments
+/// of the operation to the words of the call, results to `given`. Names that are already on the
+/// command line are skipped.
+void take_arrays(const SourceName& named, Session& session, VerifyOptions& options) {
+  const std::string& path = named.path;
   const ReadOptions how{session.settings().max_bytes, session.settings().strict};
   const auto container = open_container(ByteSource(path), how);
   const Operation& operation = operation_named(options.operation);
+  const auto without_slash = [](const std::string& text) {
+    return text.starts_with('/') ? text.substr(1) : text;
+  };
   bool any = false;
+  std::map<std::string, std::string> taken;  // keys by the names of their arrays
   for (const std::string& key : container->keys()) {
+    if (!without_slash(key).starts_with(without_slash(named.member))) continue;
     const std::string plain = key.substr(key.rfind('/') + 1);
     const std::string name(full_name(plain));
     const bool judged = is_result(name);
     const bool is_argument = operation.find(name, true) || name.starts_with("cotangent_");
     if (!judged && !is_argument) continue;
     any = true;
+    if (const auto [at, fresh] = taken.try_emplace(name, key); !fresh) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: {} and {} are both {}; name the group of one call, as {}:GROUP",
+                              printable(path), printable(at->second), printable(key), name,
+                              printable(path)));
+    }
     const std::string word = fmt::format("{}={}:{}", name, path, key);
     const auto is_named = [&](const std::string& other) {
       return full_name(name_of(other)) == name;
@@ -110,19 +137,17 @@ void take_arrays(const std::string& path, Session& session, VerifyOptions& optio
 /// Returns the options with containers replaced by their arrays, and short names replaced by full
 /// ones (q by query).
 VerifyOptions with_arrays(VerifyOptions options, Session& session) {
-  std::vector<std::string> files;
-  std::erase_if(options.call.words, [&files](const std::string& word) {
-    std::error_code failed;
-    const bool is_file =
-        word.find('=') == word.npos && std::filesystem::is_regular_file(word, failed);
-    if (is_file) files.push_back(word);
-    return is_file;
+  std::vector<SourceName> containers;
+  std::erase_if(options.call.words, [&containers](const std::string& word) {
+    const auto container = container_in(word);
+    if (container) containers.push_back(*container);
+    return container.has_value();
   });
   for (std::string& word : options.call.words) {
     const std::string name = name_of(word);
     word = std::string(full_name(name)) + word.substr(name.size());
   }
-  for (const std::string& file : files) take_arrays(file, session, options);
+  for (const SourceName& one : containers) take_arrays(one, session, options);
   return options;
 }
 

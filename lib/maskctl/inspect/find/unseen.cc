@@ -8,19 +8,18 @@
 #include <map>
 
 #include "maskctl/base/ranges.h"
+#include "maskctl/inspect/recognise/cells.h"
 
 namespace maskctl {
 namespace {
 
-using Bits = std::vector<std::uint64_t>;
+using Flags = std::vector<std::uint8_t>;
 constexpr Index kMostKeys = Index{1} << 22;
 
-bool is_set(const Bits& bits, Index key) { return bits[as_size(key / 64)] >> (key % 64) & 1; }
-
-std::vector<Range> clear_ranges(const Bits& bits, Index keys) {
+std::vector<Range> clear_ranges(const Flags& seen) {
   std::vector<Range> out;
-  for (Index key = 0; key < keys; ++key) {
-    if (!is_set(bits, key)) append_range(out, {key, key + 1});
+  for (Index key = 0; key < std::ssize(seen); ++key) {
+    if (seen[as_size(key)] == 0) append_range(out, {key, key + 1});
   }
   return out;
 }
@@ -30,15 +29,15 @@ std::vector<Range> clear_ranges(const Bits& bits, Index keys) {
 std::vector<UnseenKeys> unseen_keys(const Mask& mask) {
   std::vector<UnseenKeys> out;
   if (mask.keys() > kMostKeys || mask.count() == 0) return out;
-  std::map<std::uint32_t, Bits> seen_in;  // by plane
+  std::map<std::uint32_t, Flags> seen_in;  // by plane
   for (Index b = 0; b < mask.batch(); ++b) {
-    Bits seen(as_size(mask.keys() / 64 + 1));
+    Flags seen(as_size(mask.keys()));
     for (Index h = 0; h < mask.heads(); ++h) {
-      const auto [at, fresh] = seen_in.try_emplace(mask.index_of(b, h), seen.size());
-      if (fresh) mask.plane(b, h)->mark_seen({0, mask.queries()}, at->second);
+      const auto [at, fresh] = seen_in.try_emplace(mask.index_of(b, h));
+      if (fresh) at->second = recognition::touched(*mask.plane(b, h)).k;
       std::ranges::transform(seen, at->second, seen.begin(), std::bit_or<>());
     }
-    std::vector<Range> keys = clear_ranges(seen, mask.keys());
+    std::vector<Range> keys = clear_ranges(seen);
     if (!keys.empty()) out.push_back({b, std::move(keys)});
   }
   return out;
