@@ -101,7 +101,8 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
   constexpr Index kFewCells = 4, kMostShare = 20;
   const Index open = mask.count();
   const Index few = std::min(open, mask.cells() - open);
-  if (found.residue.cells <= kFewCells || found.residue.cells * kMostShare <= few) return found;
+  const bool few_left = found.residue.cells <= kFewCells || found.residue.cells * kMostShare <= few;
+  if (few_left && !found.irregular) return found;
   found.irregular = true;
   std::vector<Chain> nearest{without_arrays(found.chain), {}};
   const recognition::Extent extent{mask.queries(), mask.keys()};
