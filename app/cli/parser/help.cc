@@ -121,7 +121,8 @@ std::string shared_sections() {
 }
 
 /// False for suggestions that differ too much. Short options need this test because two edits turn
-/// one into nearly any other: "--head" is not a typo of "--help", but "--hlep" is.
+/// one into nearly any other: "--head" is no typo of "--help", unlike one with its letters
+/// exchanged.
 bool is_likely(std::string_view word, std::string_view option) {
   if (word.size() >= 8 || std::ranges::is_permutation(word, option)) return true;
   const std::size_t common = word.size() == option.size() ? word.size() - 1 : 3;

@@ -186,6 +186,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
   } else if (
       is(R"(a table of relative positions, as T5's buckets: (\d+) numbers from (.*) to (.*) by key - query)")) {
     Span span{std::stod(m[2].str()), std::stod(m[3].str())};
+    bool exact = false;  // the head with the most numbers has so many
     out.true_in = bias.count([&](Index h) {
       std::vector<double> table(static_cast<std::size_t>(bias.queries + bias.keys), NAN), seen;
       const bool holds = bias.all(h, [&](Index q, Index k, double value) {
@@ -195,9 +196,11 @@ inline Truth truth_of(std::string line, const Bias& bias) {
         return entry == value && span.holds(value);
       });
       std::ranges::sort(seen);
-      return holds && std::unique(seen.begin(), seen.end()) - seen.begin() <= whole(m[1]);
+      const Index different = std::unique(seen.begin(), seen.end()) - seen.begin();
+      exact = exact || (holds && different == whole(m[1]));
+      return holds && different <= whole(m[1]);
     });
-    if (!span.is_tight()) out.true_in = 0;
+    if (!span.is_tight() || !exact) out.true_in = 0;
   } else if (is(R"(numbers from (.*) to (.*) that follow neither distance nor key)")) {
     Span span{std::stod(m[1].str()), std::stod(m[2].str())};
     out.true_in = bias.count([&](Index h) {

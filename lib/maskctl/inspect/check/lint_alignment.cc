@@ -58,7 +58,7 @@ LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
               "own nor a later one",
           .why =
               "right in a static cache with one empty slot; wrong where the queries are the last "
-              "tokens: they do not attend to themselves; flags of padding say which (`--padding`)",
+              "tokens: they do not attend to themselves; flags of padding say which",
           .fix = "drop the offset, or make the mask for a cache that holds the new tokens",
           .example = "maskctl check gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1"};
 }
