@@ -6,11 +6,15 @@ import torch
 
 # The weight of a key 20 below the largest score is 2e-9: no mask adds less.
 _SMALL = -20
-# A mask leaves a step between what it closed and the rest: an empty range of numbers. Of less than 20
-# it is no step, and every cell is open, as with ALiBi, whose numbers fall evenly; of 40, and as wide as
-# the numbers above it reach, it is one; between, it cannot be told.
+# A mask leaves a step between what it closed and the rest: an empty range of numbers. A range of 40, and
+# as wide as the numbers above it reach, is one; one of less than 20, or of a quarter of that reach, is
+# none; between, it cannot be told, unless the lowest number closes what is closed.
 _NO_STEP, _STEP = 20, 40
 _FAR = 5000  # scores that are lower than this are no products, and need nothing above them
+# Numbers that reach down to here without a step, where nothing else is closed, are those of a wide product,
+# or hide a mask; where they fall with the distance between query and key, as ALiBi's do, but for this
+# much, nothing is hidden.
+_WIDE, _EVEN = -60, 30
 _BINS = 1 << 17  # of width 1; lower numbers share the last one
 _AT_ONCE = 1 << 24
 
@@ -39,8 +43,11 @@ def closing(numbers):
     if smallest >= _SMALL:
         return Closing(open_, unknown, words)
     below, width = _step(numbers, open_)
-    if below is None:
-        return Closing(open_, unknown, f"{words}, no step down to {smallest:.4g}")
+    if below is None or (width is not None and least <= lowest):
+        is_told = smallest > _WIDE or least <= lowest or _falls_with_distance(numbers, open_)
+        hidden = 0 if is_told else int((open_ & (numbers <= _SMALL)).sum())
+        words = f"{words}, no step down to {smallest:.4g}"
+        return Closing(open_, unknown + hidden, f"{words}, {hidden} cells cannot be told" if hidden else words)
     closed = open_ & (numbers <= below)
     near = int(closed.sum())
     if width is not None:
@@ -80,6 +87,19 @@ def _step(numbers, open_):
         return None, None
     at = int(widths.argmax())
     width, upper, lower = int(widths[at]), int(filled[at]), int(filled[at + 1])
-    if width < _NO_STEP:
+    if width < max(_NO_STEP, upper // 4):
         return None, None
     return -lower, (None if width >= max(_STEP, upper) else width)
+
+
+def _falls_with_distance(numbers, open_):
+    """Whether the numbers of each head are those of the distance between query and key, nearly."""
+    *_, queries, keys = numbers.shape
+    diagonal = torch.arange(keys, device=numbers.device) - torch.arange(queries, device=numbers.device)[:, None] + queries - 1
+    for values, of in zip(numbers.reshape(-1, queries, keys), open_.reshape(-1, queries, keys)):
+        values, at = values[of].float(), diagonal[of]
+        ends = [values.new_full((queries + keys,), end).scatter_reduce(0, at, values, how)
+                for end, how in ((-torch.inf, "amax"), (torch.inf, "amin"))]
+        if bool((ends[0] - ends[1] > 2 * _EVEN).any()):
+            return False
+    return True
