@@ -173,6 +173,7 @@ def generations(ids):
     yield "generate beams", {"num_beams": 2}
     yield "generate sampled", {"do_sample": True}
     yield "generate without cache", {"use_cache": False}
+    yield "generate assisted", {"prompt_lookup_num_tokens": 2}
 
 
 def implementations(model):
@@ -210,7 +211,8 @@ def check(model_type, tally, is_decoder):
         def run(**more):
             if "output_attentions" in more:
                 more["return_dict_in_generate"] = True
-            return model.generate(ids, attention_mask=valid, max_new_tokens=3, min_new_tokens=3, pad_token_id=0,
+            rows = 1 if name == "generate assisted" else 2
+            return model.generate(ids[-rows:], attention_mask=valid[-rows:], max_new_tokens=3, min_new_tokens=3, pad_token_id=0,
                                   **options, **more)
         each(model, model_type, name, run, valid, tally)
 
@@ -228,6 +230,8 @@ def each(model, model_type, name, run, valid, tally):
     rows = valid
     if valid is not None and "beams" in name:
         rows = valid.repeat_interleave(2, 0)
+    if "assisted" in name:
+        rows = valid[-1:]
     for implementation in implementations(model):
         for eye in (maskctl.watch, maskctl.capture):
             try:

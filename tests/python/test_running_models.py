@@ -108,6 +108,15 @@ class ByHand(torch.nn.Module):
         return (scores - scores.logsumexp(-1, keepdim=True)).exp() @ x
 
 
+class Additive(torch.nn.Module):
+    """Scores that are no product."""
+
+    def forward(self, x):
+        q = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        weights = (q[:, :, :, None] + q[:, :, None]).tanh().sum(-1).softmax(-1)
+        return (weights @ q).transpose(1, 2).flatten(2)
+
+
 class ClosedAttention(torch.nn.Module):
     def forward(self, x):
         return x * 2
@@ -115,8 +124,9 @@ class ClosedAttention(torch.nn.Module):
 
 @both
 def test_attention_that_is_not_seen_is_a_row(eye):
-    rows = run_in(eye, torch.nn.Sequential(Attention(), ByHand(), ClosedAttention()), X)
+    rows = run_in(eye, torch.nn.Sequential(Attention(), ByHand(), ClosedAttention(), Additive()), X)
     assert rows.layers == ["0"] and not rows.check()
+    assert "2x2x6x6 is not of a product of queries and keys that was seen" in rows.unread["3"]
     assert "no softmax of it was seen" in rows.unread["1"] and "no attention function that is known" in rows.unread["2"]
 
 

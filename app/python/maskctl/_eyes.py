@@ -291,7 +291,10 @@ def _note_softmax(scores, dim):
     frame, product = _scores.take_product(_thread.frames, scores)
     shape = "x".join(map(str, scores.shape))
     if frame is None:
-        _note_other(f"a softmax over {shape}")
+        if _scores.are_of_tokens(_thread.frames[-1], scores, dim):
+            _note_unread("softmax", f"a softmax over {shape} is not of a product of queries and keys that was seen")
+        else:
+            _note_other(f"a softmax over {shape}")
         return
     _thread.seen += 1
     outer = _thread.calls[-1] if _thread.calls else None

@@ -111,6 +111,12 @@ def axes_of(frame, scores):
     return None
 
 
+def are_of_tokens(frame, scores, dim):
+    """Whether numbers [B, H, S, S] have a row and a column for each token of a module, as scores have."""
+    square = scores.ndim == 4 and scores.shape[-1] == scores.shape[-2] > 1 and dim in (-1, 3)
+    return square and axes_of(frame, scores) is not None
+
+
 def _tensors(values, depth=3):
     for value in values:
         if isinstance(value, torch.Tensor):
