@@ -217,6 +217,18 @@ def test_a_function_is_found_under_any_name(eye):
 
 
 @both
+def test_rows_that_are_no_tokens_are_told(eye):
+    """Query heads that a layer packs into queries by itself."""
+    def packs(x):
+        q = x.unflatten(-1, (2, 2, -1)).flatten(1, 2).transpose(1, 2)  # [B, 2, 2, D] of one token
+        return functional.scaled_dot_product_attention(q, q, q)
+
+    call = only(run_in(eye, Call(packs), torch.randn(3, 1, 8)))
+    assert call.lengths[2] == 2 and call.given["rows"] == "2 for 1 tokens of the layer"
+    assert "rows" not in only(run_in(eye, Attention(), X)).given
+
+
+@both
 @pytest.mark.parametrize("call, words", [
     (lambda q: functional.scaled_dot_product_attention(q[None], q[None], q[None], torch.ones(1, 1, 1, 6, 6).bool()), "5 axes"),
     (lambda q: torch.vmap(lambda q, m: functional.scaled_dot_product_attention(q, q, q, m))(q, torch.ones(2, 6, 6).bool()), "Batched"),

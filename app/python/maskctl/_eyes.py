@@ -216,9 +216,21 @@ def _finish(noted):
             _unfold(noted, outer.lengths)
         outer.inner.append(noted)
         return
+    try:
+        with torch._C.DisableTorchFunction():
+            _deliver(noted)
+    except Exception as error:  # as _read()
+        _deliver(Noted(noted.function, noted.modules, unread=_first_line(error)))
+
+
+def _deliver(noted):
+    """Gives each observer its rows."""
     with _lock:
         for observer in _observers:
             for row in noted.rows(observer.innermost):
+                tokens = _scores.tokens_of_rows(_thread.frames[-1], row.lengths)
+                if tokens:
+                    row.given["rows"] = f"{row.lengths[2]} for {tokens} tokens of the layer"
                 observer.note(row)
 
 

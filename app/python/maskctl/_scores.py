@@ -117,10 +117,23 @@ def are_of_tokens(frame, scores, dim):
     return square and axes_of(frame, scores) is not None
 
 
+def tokens_of_rows(frame, lengths):
+    """How many tokens a module was given, where a call has several rows for each, as heads that are packed
+    into queries; else 0."""
+    if len(lengths) != 4:
+        return 0
+    batch, _, queries, _ = lengths
+    given = [tokens for entries, tokens in _tokens(frame.arguments) if entries == batch]
+    if queries in given:
+        return 0
+    return next((tokens for tokens in given if 0 < tokens < queries and queries % tokens == 0), 0)
+
+
 def _tensors(values, depth=3):
     for value in values:
         if isinstance(value, torch.Tensor):
-            yield value
+            if not value.is_nested:  # which has no extents
+                yield value
         elif depth and isinstance(value, (list, tuple)):
             yield from _tensors(value, depth - 1)
         elif depth and isinstance(value, dict):
