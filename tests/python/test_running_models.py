@@ -2,6 +2,9 @@
 every row is the mask that acts, or says why it was not read. Tested where torch is installed."""
 
 import functools
+import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -339,6 +342,25 @@ def test_compiled_modules_run_as_written_and_are_seen(eye, compiled):
         whole(X)
     assert torch.equal(model[0](X), expected) and rows.layers == ["0", "1"] and applies(rows["1"], CAUSAL)
     assert "ran as they are written" in rows.table()
+
+
+FIRST_COMPILED_INSIDE = """
+import sys, torch, maskctl
+from running import Attention, X
+assert "torch._dynamo" not in sys.modules
+model = torch.nn.Sequential(Attention(), Attention())
+with maskctl.watch(model) as rows:
+    torch.compile(model, backend="eager")(X)
+assert rows.layers == ["0", "1"], rows
+torch.compile(model, backend="eager")(X)
+print("seen")
+"""
+
+
+def test_what_is_compiled_inside_is_seen():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST_COMPILED_INSIDE], capture_output=True, text=True,
+                          cwd=pathlib.Path(__file__).parent)
+    assert done.stdout == "seen\n", done.stderr
 
 
 def test_only_some_calls_of_a_loop_are_watched(monkeypatch):

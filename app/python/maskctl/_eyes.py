@@ -86,14 +86,34 @@ def _exchange(model):
         _bindings.attribute(torch.nn.Module, "__call__", _within(torch.nn.Module.__call__))
         for owner, name, watched in _functions.methods():
             _bindings.attribute(owner, name, _WATCHED[watched](getattr(owner, name)))
-        if "torch._dynamo" in sys.modules:
-            _stance.append(torch.compiler.set_stance("force_eager"))
-    for function, watched in _functions.products_and_softmaxes():
+        _run_as_written()
+    for function, watched in _functions.others():
         _bindings.exchange(function, _WATCHED[watched](function))
     for row in _functions.of_attention(model):
         if not _bindings.knows(row.function):
             _bindings.exchange(row.function, _attention(row))
     _bindings.look(model, _functions.mappings())
+
+
+def _run_as_written():
+    """Lets compiled code run as it is written, once there may be some."""
+    if "torch._dynamo" in sys.modules and not _stance:
+        _stance.append(torch.compiler.set_stance("force_eager"))
+
+
+def _compile(function):
+    """torch.compile, which brings the first compiled code."""
+
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        out = function(*arguments, **keywords)
+        if not torch.compiler.is_compiling():
+            with _lock:
+                if _observers:
+                    _run_as_written()
+        return out
+
+    return watched
 
 
 def _seeing():
@@ -385,5 +405,5 @@ def _operator(call):
     return watched
 
 
-_WATCHED = {"softmax": _softmax, "product": _product, "sum_and_product": functools.partial(_product, place=1),
+_WATCHED = {"softmax": _softmax, "compile": _compile, "product": _product, "sum_and_product": functools.partial(_product, place=1),
             "einsum": _einsum, "cat": _cat, "operator": _operator}

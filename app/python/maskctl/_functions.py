@@ -44,8 +44,9 @@ def methods():
     yield OpOverloadPacket, "__call__", "operator"
 
 
-def products_and_softmaxes():
-    """(function, what watches it)."""
+def others():
+    """(function, what watches it): products, softmaxes, and what changes or hides them."""
+    yield torch.compile, "compile"
     yield torch.softmax, "softmax"
     yield torch.special.softmax, "softmax"
     yield torch.matmul, "product"
