@@ -135,6 +135,7 @@ def compare(rows, seen, valid, tally, what):
                       or name.startswith(call.layer + ".")), None)
         if layer is None:
             tally["without weights to compare"] += 1
+            tally[f"  without weights: {what.split(',')[0]}: {call.layer}"] += 1
             continue
         mask = dense(call.mask)
         keys = mask.shape[-1]
