@@ -8,6 +8,7 @@
 #include <string>
 
 #include "inspect/claims/forms.h"
+#include "inspect/sentences/draws_asked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -146,7 +147,8 @@ void judge(const CheckedMask& question, const std::string& text, std::set<Findin
 
 TEST_CASE("check: what a finding says of drawn masks, steps and arrays is true", "[claims]") {
   std::set<FindingId> said;
-  for (unsigned seed = 0; seed < rounds(4000U); ++seed) {
+  for (Index i = 0; i < draws_asked(4000); ++i) {
+    const auto seed = static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i));
     CheckedMask question;
     try {
       question = Questions(seed).next();
@@ -157,7 +159,8 @@ TEST_CASE("check: what a finding says of drawn masks, steps and arrays is true",
           said);
   }
   CHECK(said.size() > 30);
-  for (unsigned seed = 0; seed < rounds(1000U); ++seed) {
+  for (Index i = 0; i < draws_asked(1000); ++i) {
+    const auto seed = static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i));
     FormMaker forms(seed);
     const CheckedMask question{.start = forms.draw()};
     judge(question, fmt::format("seed {}, {}, {}", seed, shape_text(*question.start), forms.text()),
