@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "maskctl/inspect/recognise/cells.h"
@@ -32,14 +33,16 @@ struct FullRows {
 };
 
 /// Removes the rows and columns of those tokens in `rows`, which see every key, that every query
-/// sees: such global tokens are not causal tokens that look ahead.
-void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out) {
+/// sees: such global tokens are not causal tokens that look ahead. `removed`: their keys.
+void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out,
+                          std::vector<Range>& removed) {
   const Index queries = whole.queries(), keys = whole.keys(), shift = keys - queries;
   const Range own{rows.begin + shift, rows.end + shift};
   switch (whole.classify({0, queries}, own)) {
     case Fill::kFull:
       out = combine(Op::kSub, out, rectangle(queries, keys, {0, queries}, own));
       out = combine(Op::kSub, out, rectangle(queries, keys, rows, {0, keys}));
+      removed.push_back(own);
       return;
     case Fill::kEmpty:
       return;
@@ -48,21 +51,17 @@ void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out) {
   }
   if (rows.size() == 1) return;
   const Index middle = rows.begin + rows.size() / 2;
-  remove_global_tokens({rows.begin, middle}, whole, out);
-  remove_global_tokens({middle, rows.end}, whole, out);
-}
-
-PlanePtr without_global_tokens(const PlanePtr& plane, const FullRows& full) {
-  PlanePtr out = plane;
-  for (const Range& rows : full.rows) remove_global_tokens(rows, *plane, out);
-  return out;
+  remove_global_tokens({rows.begin, middle}, whole, out, removed);
+  remove_global_tokens({middle, rows.end}, whole, out, removed);
 }
 
 class FutureReader {
  public:
-  /// `full`: the full rows of the plane before its global tokens were removed.
-  FutureReader(const PlanePtr& plane, const FullRows& full)
+  /// `full`: the full rows of the plane before its global tokens, those of the keys `global`, were
+  /// removed.
+  FutureReader(const PlanePtr& plane, const FullRows& full, std::span<const Range> global)
       : plane_(*plane),
+        global_(global),
         shift_(plane->keys() - plane->queries()),
         first_key_(recognition::first_key(*plane)),
         near_(static_cast<std::size_t>(plane->queries())),
@@ -85,7 +84,8 @@ class FutureReader {
     find_groups();
     count_groups();
     count_kinds();
-    out_.joined = out_.others > 0 && joins_groups();
+    const bool few_global = out_.to_global == 0 || out_.others + out_.to_global < out_.closed;
+    out_.joined = out_.others > 0 && few_global && joins_groups();
     return out_;
   }
 
@@ -125,7 +125,13 @@ class FutureReader {
         far_.push_back({q, {static_cast<std::int32_t>(begin), run->end}});
       }
     }
-    if (is(q, kSelf) && !is(q, kFull)) out_.closed += plane_.keys() - 1 - self - later;
+    if (!is(q, kSelf) || is(q, kFull)) return;
+    Index to_global = 0;
+    for (const Range& keys : global_) {
+      to_global += std::max<Index>(keys.end - std::max(keys.begin, self + 1), 0);
+    }
+    out_.to_global += to_global;
+    out_.closed += plane_.keys() - 1 - self - later - to_global;
   }
 
   /// Returns the end of the longest range of rows from q on that all see the keys right after their
@@ -287,6 +293,7 @@ class FutureReader {
   }
 
   const Plane& plane_;
+  std::span<const Range> global_;
   Index shift_, first_key_;
   std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
   std::vector<std::uint8_t> kind_;
@@ -310,7 +317,8 @@ bool Future::are_exceptions() const {
   // must exist, and be at least as many as the queries in groups. In rows that see
   // themselves and not every key, more later cells are closed.
   const Index lines = std::min(q_count, k_count);
-  return causal > 0 && causal >= in_groups && 2 * (lines + full) <= selves && others < closed;
+  return causal > 0 && causal >= in_groups && 2 * (lines + full) <= selves &&
+         others + to_global < closed;
 }
 
 Future future_of(const PlanePtr& plane) {
@@ -331,7 +339,10 @@ Future future_of(const PlanePtr& plane) {
     out.groups = 1;
   } else if (later > 0) {
     const FullRows full(*plane);
-    out = FutureReader(without_global_tokens(plane, full), full).read();
+    PlanePtr others = plane;
+    std::vector<Range> global;
+    for (const Range& rows : full.rows) remove_global_tokens(rows, *plane, others, global);
+    out = FutureReader(others, full, global).read();
     out.full = full.count;
   } else {
     out.causal = selves;
