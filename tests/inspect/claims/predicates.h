@@ -243,11 +243,12 @@ inline bool is_in_other_rows(const Claimed& claim) {
 /// Whether all cells of the rectangles that a message names differ from the steps, and are as many
 /// as it counts; true of messages that name cells.
 inline bool are_differing_pieces(const Claimed& claim, const twin::Dense& steps) {
-  const std::regex piece(
+  static const std::regex piece(
       R"((?:batch (\d+), )?(?:head (\d+), )?quer(?:y|ies) (\d+)(?:-(\d+))?, keys? )"
       R"((\d+)(?:-(\d+))?)");
   const std::string& text = claim.finding.message;
-  const std::string named = text.substr(text.rfind(" except for "));
+  std::string named = text.substr(text.rfind(" except for "));
+  named = named.substr(0, named.find(", as "));  // what a step reopens has a predicate of its own
   Index cells = 0;
   for (std::sregex_iterator at(named.begin(), named.end(), piece), end; at != end; ++at) {
     const auto number = [&](std::size_t i, Index absent) {

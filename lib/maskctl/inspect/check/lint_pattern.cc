@@ -253,6 +253,21 @@ class Unexplained {
     return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
   }
 
+  /// Whether rows are taken for padding that is opened, and some cells are in other rows that see
+  /// every key: these may be such padding too.
+  bool are_in_full_rows() const {
+    return pattern_.opened && any_plane([this](Index b, Index h) {
+             const Plane& plane = *mask_.plane(b, h);
+             const PlanePtr cells = cells_.plane(b, h);
+             bool found = false;
+             plane.row_sizes({0, plane.queries()}, [&](Range same, const Plane::RowSize& size) {
+               found =
+                   found || (size.keys == plane.keys() && cells->count(same, {0, size.keys}) > 0);
+             });
+             return found;
+           });
+  }
+
   /// True when the cells look like mistakes: at least a third are exceptions with no other cell
   /// near them or mirrored across the diagonal, or all form one rectangle that lies alone. Cells
   /// with neighbours are lines or blocks: a stride, selected keys.
@@ -473,7 +488,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   }
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
-  if (cells.follow_a_rule()) return std::nullopt;
+  if (cells.follow_a_rule() || cells.are_in_full_rows()) return std::nullopt;
   if (!cells.joins_documents() && !cells.cross_borders() &&
       !(is_few(pattern) && cells.are_strays())) {
     return std::nullopt;
