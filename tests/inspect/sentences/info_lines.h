@@ -234,27 +234,43 @@ class InfoLines {
   /// "values other than 0 and -inf, the first is -0.25 at (0, 0, 1, 0)".
   bool is_no_mask(const std::string& text) const {
     std::smatch m;
+    if (text.starts_with("looks like position ids")) return goes_on_by_ones();
     if (!std::regex_match(
             text, m,
             std::regex(
-                R"(values other than 0 and (?:1|-inf), the first is (\S+) at \(([0-9, ]+)\).*)"))) {
+                R"(values other than 0 and (1|-inf), the first is (\S+) at \(([0-9, ]+)\).*)"))) {
       return false;
     }
+    const bool of_masks = m[1] == "1";
     Index index = 0;
     std::size_t axis = array_.shape.size();
     std::vector<Index> place;
-    const std::string list = m[2];
+    const std::string list = m[3];
     static const std::regex one(R"(\d+)");
     for (std::sregex_iterator i(list.begin(), list.end(), one), end; i != end; ++i) {
       place.push_back(number_said(i->str()));
     }
     if (place.size() != array_.shape.size()) return false;
     for (axis = 0; axis < place.size(); ++axis) index = index * array_.shape[axis] + place[axis];
-    const auto first = std::ranges::find_if(array_.values, [](double value) {
-      return value != 0 && value != -10000 && value > -32752;
+    const auto first = std::ranges::find_if(array_.values, [of_masks](double value) {
+      return value != 0 && (of_masks ? value != 1 : value != -10000 && value > -32752);
     });
     return first != array_.values.end() && first - array_.values.begin() == index &&
-           std::abs(*first - std::stod(m[1])) <= 1e-5 * std::abs(*first);
+           std::abs(*first - std::stod(m[2])) <= 1e-5 * std::abs(*first);
+  }
+
+  /// Whether some number is above 1 and most follow the one before them in their row, or begin at
+  /// 0.
+  bool goes_on_by_ones() const {
+    Index on = 0, above = 0;
+    const Index last = array_.extent(0);
+    for (Index i = 0; i < std::ssize(array_.values); ++i) {
+      const double value = array_.values[static_cast<std::size_t>(i)];
+      const double before = i % last == 0 ? -1 : array_.values[static_cast<std::size_t>(i - 1)];
+      on += value == 0 || value == before + 1;
+      above += value > 1;
+    }
+    return above > 0 && 2 * on > std::ssize(array_.values);
   }
 
   StoredArray array_;
