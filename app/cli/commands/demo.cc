@@ -39,7 +39,7 @@ Tensor demo_ids() {
   const auto ids = out.as<std::int32_t>();
   std::int32_t id = 0;
   std::size_t at = 0;
-  for (const std::size_t length : {9, 6, 7}) {
+  for (const std::size_t length : {9UL, 6UL, 7UL}) {
     std::ranges::fill(ids.subspan(at, length), id++);
     at += length;
   }

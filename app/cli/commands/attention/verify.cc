@@ -62,6 +62,7 @@ using attention::VerifyRequest;
 /// True if only the mask closes cells, and no other argument of the call does.
 bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
   std::vector<std::string_view> names;
+  names.reserve(options.call.words.size());
   for (const std::string& word : options.call.words) {
     names.push_back(std::string_view(word).substr(0, word.find('=')));
   }
