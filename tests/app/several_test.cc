@@ -125,6 +125,11 @@ TEST_CASE("check compares descriptions of one batch without a mask") {
   CHECK(contains(differ.out,
                  "error: descriptions-differ: other_cu.npy says that token 5 is real, "
                  "ids.npy that it is padding\n      at batch 0, entry 5\n"));
+  check_refused(sandbox, "maskctl check --segments ids.npy --cu-seqlens cu.npy -t causal",
+                "check: no SOURCE");
+  check_refused(sandbox,
+                "maskctl check gen:causal:n=6 -e causal --segments ids.npy --cu-seqlens cu.npy",
+                "check: --expect takes one of");
   const Outcome one = sandbox.run("maskctl check --segments ids.npy");
   CHECK(one.status == 2);
   CHECK(contains(one.err,

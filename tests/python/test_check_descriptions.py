@@ -1,6 +1,7 @@
 """Mask.check() with several arrays that describe one batch."""
 
 import numpy as np
+import pytest
 
 import maskctl
 
@@ -34,3 +35,9 @@ def test_padded_lengths_are_a_note():
     answer = maskctl.Mask.from_cu_seqlens(np.array([0, 3, 6], np.int32)).apply("causal").check(
         cu_seqlens=np.array([0, 3, 6], np.int32), padding=FLAGS)
     assert "lengths-padded" in ids(answer) and answer
+
+
+def test_expectations_take_one_description():
+    ids, ends = np.array([0, 0, 0, 1, 1, 1], np.int32), np.array([0, 3, 6], np.int32)
+    with pytest.raises(maskctl.Error, match="takes one of"):
+        maskctl.Mask(np.tri(6, dtype=bool)).check(expect=["causal"], segments=ids, cu_seqlens=ends)

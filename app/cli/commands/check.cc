@@ -193,6 +193,11 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
   if (!options.bias.empty()) {
     throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
   }
+  if (!options.documents.also.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "check: --expect takes one of --segments, --positions and --cu-seqlens; without "
+                "it, check compares several");
+  }
   Loader loader(options.source, session);
   const LoadedMask loaded = loader.read(source);
   const Mask mask = loader.transformed(loaded.mask);
@@ -220,13 +225,17 @@ Answer document_of(std::span<const CheckReport> reports, const CheckOptions& opt
   return {junit ? check_junit(reports) : check_sarif(reports), exit_status(reports, options)};
 }
 
-/// Refuses options without a SOURCE, unless they name arrays to compare with each other.
+/// Refuses options without a SOURCE, unless they name arrays to compare with each other, and
+/// nothing about a mask.
 void check_options(const CheckOptions& options) {
   const DocumentOptions& given = options.documents;
   const std::size_t arrays =
       given.also.size() + (given.form ? 1U : 0U) + (given.padding.empty() ? 0U : 1U);
-  const bool compares = arrays > 1 && options.expectations.empty() && options.bias.empty();
-  if (!options.sources.empty() || compares) return;
+  SourceOptions of_arrays;
+  of_arrays.pad_id = options.source.pad_id;
+  const bool of_mask =
+      options.source != of_arrays || !options.expectations.empty() || !options.bias.empty();
+  if (!options.sources.empty() || (arrays > 1 && !of_mask)) return;
   throw Error(Errc::kInvalidArgument,
               "check: no SOURCE; name a file, - for standard input, or gen:STEP; or two of "
               "--segments, --positions, --cu-seqlens and --padding, to compare them");

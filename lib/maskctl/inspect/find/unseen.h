@@ -19,7 +19,7 @@ struct UnseenKeys {
 /// One for each batch entry that has such keys. Empty beyond 2^22 keys, and where no cell is open.
 std::vector<UnseenKeys> unseen_keys(const Mask& mask);
 
-/// "keys 6-9 (batch 1), keys 0-2 (batches 3+5), and 2 more batches".
+/// "keys 6-9 (batch 1), keys 0-2 (batches 3, 5), and 2 more batches"; at most four kinds of keys.
 std::string unseen_words(std::span<const UnseenKeys> unseen, const Mask& mask);
 
 }  // namespace maskctl
