@@ -50,6 +50,8 @@ struct OutputOptions {
   bool append = false;
   bool replace_file = false;
   int gzip = 0;
+
+  friend bool operator==(const OutputOptions&, const OutputOptions&) = default;
 };
 
 }  // namespace maskctl::app

@@ -163,6 +163,9 @@ TEST_CASE("gen draws where nothing is written") {
   const std::string ids = sandbox.run("maskctl gen segments:n=12,docs=3,seed=1").out;
   CHECK(contains(ids, "12 queries x 12 keys, "));
   check_refused(sandbox, "maskctl gen cusal:n=8", "did you mean 'causal'?", 3);
+  for (const char* option : {"--dtype int32", "--to runs", "--gzip 3", "--append", "--force"}) {
+    check_refused(std::string("maskctl gen causal:n=8 ") + option, "gen: no destination");
+  }
 }
 
 TEST_CASE("mistyped names are answered with the nearest one") {

@@ -66,6 +66,7 @@ Chain layer_chain(const GenOptions& options, Session& session) {
 }
 
 Answer run(const GenOptions& options, Session& session) {
+  const bool draws = options.output == OutputOptions{};
   const bool layered = !options.config.file.empty();
   if (layered != !options.layer.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: --hf-config FILE and --layer N go together");
@@ -73,12 +74,12 @@ Answer run(const GenOptions& options, Session& session) {
   Loader loader(options.source, session);
   const std::string step = layered ? "full:" + options.step : options.step;
   Generated made = generate(step, loader.context());
+  if (!draws) require_output(options.output, "gen");
   if (layered) {
     const Chain chain = layer_chain(options, session);
     made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));
   }
   const auto* ids = std::get_if<Tensor>(&made);
-  const bool draws = options.output.dest.empty();
   if (ids && options.source.transforms.empty() && !draws) {
     write_output(*ids, options.output, session);
     return {};
