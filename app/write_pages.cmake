@@ -1,4 +1,4 @@
-# Writes the manual pages and completions of PROGRAM into FOLDER, laid out as below /usr/share.
+# Writes the manual pages, the page of all options and the completions of PROGRAM into FOLDER, laid out as below /usr/share.
 function(write file)
   get_filename_component(folder ${FOLDER}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
@@ -10,6 +10,7 @@ write(bash-completion/completions/maskctl completions bash)
 write(zsh/site-functions/_maskctl completions zsh)
 write(zsh/vendor-completions/_maskctl completions zsh)  # where Debian looks below /usr
 write(fish/vendor_completions.d/maskctl.fish completions fish)
+write(doc/maskctl/options.md __markdown)
 
 execute_process(COMMAND ${PROGRAM} __man-pages OUTPUT_VARIABLE pages COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" pages "${pages}")

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """Runs every `$ maskctl ...` line in the fenced blocks of the documentation and compares what it
 prints with what the block shows. Commands in table rows need only succeed, and where a table lists
-ejkernel's names, the last cell of each row holds a command or says why not. docs/options.md must be
-what the command says of its options. MASKCTL_UPDATE_GOLDEN=1 rewrites the blocks and that page
-instead.
+ejkernel's names, the last cell of each row holds a command or says why not.
+MASKCTL_UPDATE_GOLDEN=1 rewrites the blocks instead.
 
     check_docs.py PROGRAM [FILE...]
 """
@@ -17,7 +16,6 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FENCE = re.compile(r"^```[a-z]*$")
-GENERATED = "docs/options.md"
 IN_TABLE = re.compile(r"`(maskctl [^`]+)`")
 FAILS = "  <- fails: "
 EMPTY_CELL = re.compile(r"^\|.*\|\s*\|$")
@@ -44,14 +42,6 @@ def fresh(lines, folder):
             out.append(line)
             out += run(line[2:], folder)[1]
     return out
-
-
-def remade(page, text, folder):
-    """Returns what the page must be, and the number of commands in it."""
-    if os.path.relpath(page, ROOT) == GENERATED:
-        lines = run("maskctl __markdown", folder)[1]
-        return "\n".join(lines) + "\n", 1
-    return rewrite(text, folder)
 
 
 def rewrite(text, folder):
@@ -94,7 +84,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             os.symlink(program, os.path.join(folder, "maskctl"))
             os.symlink(os.path.join(ROOT, "samples"), os.path.join(folder, "samples"))
-            made, commands = remade(page, text, folder)
+            made, commands = rewrite(text, folder)
         total += commands
         if made == text:
             continue

@@ -1,10 +1,11 @@
-// docs/ejkernel.md and docs/attention.md name everything that ejkernel has; links in
-// docs/diagnose.md and docs/changes.md lead to the right places.
-#include <algorithm>
+// docs/ejkernel.md and docs/attention.md name everything that ejkernel has; every link leads to a
+// file and a heading, docs/diagnose.md to commands; measurements stand beside their decision.
+#include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 
 namespace maskctl::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string page_of(const std::string& name) {
   std::ifstream file(MASKCTL_SOURCE_DIR "/docs/" + name);
@@ -200,55 +203,6 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
   }
 }
 
-/// The texts between backticks in a cell of a table.
-std::vector<std::string> names_in(const std::string& cell) {
-  std::vector<std::string> names;
-  const std::regex name("`([^`]+)`");
-  for (std::sregex_iterator at(cell.begin(), cell.end(), name), end; at != end; ++at) {
-    names.push_back((*at)[1]);
-  }
-  return names;
-}
-
-/// The text of all sources of the tests.
-std::string test_sources() {
-  std::string text;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(MASKCTL_SOURCE_DIR "/tests")) {
-    const auto kind = entry.path().extension();
-    if (kind != ".cc" && kind != ".h") continue;
-    std::ifstream file(entry.path());
-    text.append(std::istreambuf_iterator<char>(file), {});
-  }
-  return text;
-}
-
-TEST_CASE("what only the library has is no option of a command, and a test calls it") {
-  const std::string options = page_of("options.md"), tests = test_sources();
-  int rows = 0;
-  for (const char* const page : {"ejkernel.md", "attention.md"}) {
-    std::istringstream lines(page_of(page));
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.starts_with("| ") || line.find("library only") == line.npos) continue;
-      INFO(line);
-      ++rows;
-      const std::size_t second = line.find(" | ") + 3;
-      const std::string ours = line.substr(second, line.find(" | ", second) - second);
-      for (std::string name : names_in(line.substr(0, second))) {
-        std::ranges::replace(name, '_', '-');
-        for (const char* const end : {" ", "`"}) {
-          CHECK(options.find("--" + name + end) == options.npos);
-        }
-      }
-      for (const std::string& name : names_in(ours)) {
-        const bool is_name = name.find_first_of("/(") == name.npos;  // neither a path nor a call
-        if (is_name) CHECK(tests.find(name.substr(name.rfind(':') + 1)) != tests.npos);
-      }
-    }
-  }
-  CHECK(rows > 10);
-}
-
 TEST_CASE("diagnose leads from each symptom to a section with a command") {
   const std::string page = page_of("diagnose.md");
   std::istringstream lines(page.substr(0, page.find("\n## ")));
@@ -269,6 +223,93 @@ TEST_CASE("diagnose leads from each symptom to a section with a command") {
     ++symptoms;
   }
   CHECK(symptoms >= 12);
+}
+
+/// A heading as the anchor of a link: small letters, digits and "_", "-" for each blank.
+std::string anchor_of(const std::string& heading) {
+  std::string anchor;
+  for (const char c : heading) {
+    if (c == ' ' || c == '-') anchor += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return anchor;
+}
+
+/// A page without its blocks of code.
+std::string prose_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string text;
+  bool is_code = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("```")) is_code = !is_code;
+    if (!is_code) text += line + "\n";
+  }
+  return text;
+}
+
+std::set<std::string> anchors_of(const std::string& prose) {
+  std::set<std::string> anchors;
+  std::istringstream lines(prose);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t level = line.find_first_not_of('#');
+    if (level > 0 && level != line.npos) anchors.insert(anchor_of(line.substr(level + 1)));
+  }
+  return anchors;
+}
+
+/// The links of these pages that lead nowhere, as "PAGE: LINK".
+std::vector<std::string> dead_links(const std::vector<fs::path>& pages) {
+  static const std::regex link(R"(\]\(([^)\s]+)\))");
+  std::vector<std::string> dead;
+  for (const fs::path& page : pages) {
+    const std::string prose = prose_of(page);
+    for (std::sregex_iterator at(prose.begin(), prose.end(), link), end; at != end; ++at) {
+      const std::string target = (*at)[1];
+      if (target.find("://") != target.npos) continue;
+      const std::size_t hash = target.find('#');
+      const std::string file = target.substr(0, hash);
+      const fs::path to = file.empty() ? page : page.parent_path() / file;
+      const bool leads =
+          fs::exists(to) &&
+          (hash == target.npos || anchors_of(prose_of(to)).contains(target.substr(hash + 1)));
+      if (!leads) dead.push_back(page.filename().string() + ": " + target);
+    }
+  }
+  return dead;
+}
+
+TEST_CASE("every link of a page leads to a file and a heading") {
+  const fs::path root = MASKCTL_SOURCE_DIR;
+  std::vector<fs::path> pages = {root / "README.md"};
+  for (const char* const folder : {"docs", "samples", "tests/peers"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (entry.path().extension() == ".md") pages.push_back(entry.path());
+    }
+  }
+  CHECK(pages.size() > 50);
+  for (const std::string& link : dead_links(pages)) FAIL_CHECK(link);
+}
+
+TEST_CASE("a link that leads nowhere is found") {
+  const fs::path page = fs::temp_directory_path() / "maskctl_links.md";
+  std::ofstream(page) << "# One `page`\n\n[a](#one-page) [b](#two) [c](none.md) `[d](no link)`\n";
+  CHECK(dead_links({page}) ==
+        std::vector<std::string>{"maskctl_links.md: #two", "maskctl_links.md: none.md"});
+  fs::remove(page);
+}
+
+TEST_CASE("measurements stand beside the decision of their name, which leads to them") {
+  const fs::path docs = fs::path(MASKCTL_SOURCE_DIR) / "docs";
+  int pages = 0;
+  for (const auto& entry : fs::directory_iterator(docs / "benchlog")) {
+    const std::string name = entry.path().filename().string();
+    INFO(name);
+    CHECK(prose_of(docs / "decisions" / name).find("../benchlog/" + name) != std::string::npos);
+    ++pages;
+  }
+  CHECK(pages > 10);
 }
 
 TEST_CASE("changes begin with the version of the project") {

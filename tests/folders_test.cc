@@ -134,9 +134,9 @@ TEST_CASE("folders: each includes only what it may see", "[project]") {
   for (const std::string& include : strange_includes(project())) FAIL_CHECK(include);
 }
 
-/// The folders that docs/architecture.md lists, as "io/formats/" or "io/formats/*/".
+/// The folders that docs/developers/architecture.md lists, as "io/formats/" or "io/formats/*/".
 Names listed_folders() {
-  const std::string page = text_of_file(MASKCTL_SOURCE_DIR "/docs/architecture.md");
+  const std::string page = text_of_file(MASKCTL_SOURCE_DIR "/docs/developers/architecture.md");
   const auto begin = page.find("\n## Folders"), end = page.find("\n## ", begin + 1);
   const std::string section = page.substr(begin, end - begin);
   static const std::regex row(R"(\n\| `([^`]+/)` \| [^|]+ \|)");
@@ -147,7 +147,7 @@ Names listed_folders() {
   return found;
 }
 
-TEST_CASE("folders: docs/architecture.md says what each is for", "[project]") {
+TEST_CASE("folders: docs/developers/architecture.md says what each is for", "[project]") {
   static const std::regex parts(R"((?:lib/maskctl/)?((?:.*/)?)([^/]+/)[^/]+)");
   Names rows = listed_folders(), used;
   for (const auto& [path, text] : sources({"lib/maskctl", "app"})) {

@@ -23,7 +23,7 @@ struct Layer {
   Names shared = {};  // private headers that others may include
 };
 
-// The layers as docs/architecture.md lists them. A layer may also include itself.
+// The layers as docs/developers/architecture.md lists them. A layer may also include itself.
 const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},

@@ -31,7 +31,7 @@ TEST_CASE("lists: each command has its name in the list of all.cc, once", "[proj
 TEST_CASE("lists: functions are declared in the headers that pages name beside them", "[project]") {
   static const std::regex row(R"(\n\| [^|]+ \| ([^|]+) \| (`[\w/]+\.h`[^|]*) \|)");
   static const std::regex function(R"(`(\w+)\(\)`)"), header(R"(`([\w/]+\.h)`)");
-  for (const char* const name : {"architecture.md", "cpp.md"}) {
+  for (const char* const name : {"developers/architecture.md", "cpp.md"}) {
     const std::string page = text_of_file(std::string(MASKCTL_SOURCE_DIR "/docs/") + name);
     int found = 0;
     for (std::sregex_iterator it(page.begin(), page.end(), row), end; it != end; ++it) {

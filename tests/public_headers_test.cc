@@ -20,13 +20,12 @@ using Names = std::set<std::string>;
 
 /// README.md and the pages of docs/ and docs/stacks/ for users, by their path.
 std::map<std::string, std::string> pages() {
-  static const Names for_developers = {"architecture.md", "contributing.md", "changes.md"};
   const fs::path root = MASKCTL_SOURCE_DIR;
   std::map<std::string, std::string> found = {{"README.md", text_of_file(root / "README.md")}};
   for (const char* const folder : {"docs", "docs/stacks"}) {
     for (const auto& entry : fs::directory_iterator(root / folder)) {
       const std::string name = entry.path().filename().string();
-      if (entry.path().extension() != ".md" || for_developers.contains(name)) continue;
+      if (entry.path().extension() != ".md" || name == "changes.md") continue;
       found[std::string(folder) + "/" + name] = text_of_file(entry.path());
     }
   }

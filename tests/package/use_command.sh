@@ -18,6 +18,7 @@ try_command() {
   for page in maskctl.1 maskctl-show.1 maskctl-pipeline.7; do
     gzip -t "$prefix/share/man/man${page: -1}/$page.gz"
   done
+  grep -qF '### show' "$prefix/share/doc/maskctl/options.md"
   if command -v man >/dev/null; then
     man -M "$prefix/share/man" maskctl-show | grep -q "draw a mask"
   fi

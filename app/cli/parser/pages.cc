@@ -188,7 +188,7 @@ std::string man_page(std::string_view name) {
 std::string options_markdown() {
   std::string out =
       "# Options\n\nWhat `maskctl COMMAND --help` prints, for every command. "
-      "[commands.md](commands.md) says what they mean.\n";
+      "docs/commands.md says what they mean.\n";
   out += by_group([](std::string_view group) { return fmt::format("\n## {}\n", group); },
                   command_markdown);
   out += "\n## Every command\n\nWhat `--help-all` adds.\n";

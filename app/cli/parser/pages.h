@@ -1,4 +1,4 @@
-// Makes the manual pages and docs/options.md from the declarations of the commands.
+// Makes the manual pages and the page of all options from the declarations of the commands.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ std::vector<std::string> man_pages();
 /// Error(kInvalidArgument) for any other name.
 std::string man_page(std::string_view name);
 
-/// The text of docs/options.md.
+/// The options of every command as a page of Markdown, which is installed beside the manual pages.
 std::string options_markdown();
 
 }  // namespace maskctl::app
