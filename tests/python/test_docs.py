@@ -6,10 +6,11 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
-PAGES = ["README.md", "docs/python.md"]
+PAGES = ["README.md", "docs/python.md", "docs/agents.md"]
 
 
 def blocks(page):
@@ -27,6 +28,36 @@ def test_python_blocks_run(page, monkeypatch):
     assert run
     for text in run:
         exec(compile(text, page, "exec"), names)
+
+
+def attended(query, key, value, cells):
+    """Softmax attention on [B, T, H, D] under [Q, K] of bool; keys that are closed reach nothing."""
+    seen = cells.any(0)[None, :, None, None]
+    key, value = np.where(seen, key, 0), np.where(seen, value, 0)
+    scores = np.einsum("bqhd,bkhd->bhqk", query, key) / np.sqrt(query.shape[-1])
+    scores = np.where(cells, scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.einsum("bhqk,bkhd->bqhd", weights / weights.sum(-1, keepdims=True), value).astype("f4")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_reward_of_the_page_for_agents_pays_right_kernels_alone(seed):
+    names = {}
+    for text, _ in blocks("docs/agents.md"):
+        exec(compile(text, "docs/agents.md", "exec"), names)
+    reward = names["reward"]
+
+    def kernel(change):
+        """A kernel that applies the cells [Q, K] which `change` makes of the declared ones."""
+        return lambda q, k, v, mask: attended(q, k, v, change(mask.to("dense")[0, 0]))
+
+    def without_own_key(cells):
+        return cells & ~np.eye(*cells.shape, dtype=bool) | (np.arange(len(cells)) == 0)[:, None] & cells
+
+    assert reward(kernel(lambda cells: cells), seed) == 1
+    assert reward(kernel(without_own_key), seed) < 0.5
+    assert reward(kernel(lambda cells: np.tril(np.ones_like(cells))), seed) < 0.5  # reads the padding
+    assert reward(lambda q, k, v, mask: np.zeros_like(q), seed) == 0
 
 
 def test_the_cells_of_the_notebook_run():
