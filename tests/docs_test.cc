@@ -122,7 +122,7 @@ TEST_CASE("every name of ejkernel is mapped") {
 }
 
 TEST_CASE("every name of ejkernel's attention is mapped") {
-  const std::string page = page_of("attention.md");
+  const std::string page = page_of("ejkernel.md") + page_of("attention.md");
   for (const std::string name : {"flash_attention",
                                  "FlashAttention",
                                  "FlashAttentionConfig",
@@ -154,52 +154,14 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
                                  "ConfigCache",
                                  "FwdParams",
                                  "BwdParams",
-                                 "query",
-                                 "key",
-                                 "value",
-                                 "causal",
-                                 "softmax_scale",
-                                 "sliding_window",
-                                 "dropout_prob",
-                                 "bias",
                                  "mask_info",
-                                 "cum_seqlens_q",
-                                 "cum_seqlens_k",
-                                 "logits_soft_cap",
-                                 "axis_name",
-                                 "chunk_size",
-                                 "softmax_aux",
-                                 "block_indices",
-                                 "block_counts",
-                                 "cu_seqlens",
-                                 "key_cache",
-                                 "value_cache",
-                                 "context_lens",
-                                 "block_tables",
-                                 "key_pages",
-                                 "value_pages",
-                                 "cu_seqlens_q",
-                                 "cu_seqlens_k",
-                                 "page_indices",
-                                 "attention_mask",
-                                 "block_mask",
-                                 "block_size",
-                                 "gate",
-                                 "decay",
-                                 "state",
-                                 "inputs",
-                                 "weights",
-                                 "group_ids",
-                                 "hidden_states",
                                  "mesh",
                                  "in_specs",
                                  "out_specs",
                                  "cfg",
                                  "platform"}) {
     INFO(name);
-    const bool is_told = page.find("`" + name + "`") != page.npos;
-    const bool is_listed = page.find("\n  " + name + " ") != page.npos;
-    CHECK((is_told || is_listed));
+    CHECK(page.find("`" + name + "`") != std::string::npos);
   }
 }
 

@@ -106,7 +106,7 @@ struct GivenReport {
 /// results under the two masks. Both are in units of the rounding expected from the precision of
 /// the arrays; the actual noise is estimated from the rows of the mask that fits best. Many rows
 /// together can tell two masks apart even if each row differs by less than rounding.
-/// docs/numerics.md has the model.
+/// docs/developers/verdicts.md has the model.
 ///
 /// Costs one run of `request.against`, and one run of the fast path for each alternative. Throws
 /// Error(kInvalidArgument) for a result that the operation does not have, and Error(kShape) for a
