@@ -54,8 +54,7 @@ std::string page_row(const LintRule& rule) {
   const std::size_t option = fix.find("--", rule.fix.size());
   if (option != std::string::npos) fix.insert(option, "`").append("`");
   std::string row = "| `" + std::string(rule.id) + "` |";
-  for (const std::string_view cell :
-       {name(rule.severity), rule.summary, rule.claim, rule.why, std::string_view(fix)}) {
+  for (const std::string_view cell : {name(rule.severity), rule.summary, std::string_view(fix)}) {
     row += " " + std::string(cell) + " |";
   }
   return row + "\n";
