@@ -104,7 +104,7 @@ struct LintRule {
   std::array<Beside, 2> beside = {};
   FindingId key = {};  // set by lint_rules()
 };
-/// All rules; docs/lint.md has the same table.
+/// All rules; docs/lint.md lists them.
 std::span<const LintRule> lint_rules();
 const LintRule& lint_rule(FindingId id);
 
