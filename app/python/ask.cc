@@ -22,6 +22,7 @@
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
+#include "maskctl/render/figure/density.h"
 
 namespace maskctl::app {
 namespace {
@@ -247,6 +248,16 @@ Transformed transformed(const std::string& source, const Words& words, const Giv
     const Chain steps = load_chain(reading.source.transforms, context);
     out.mask = maskctl::apply(loader.read(source).mask, steps);
   });
+  return out;
+}
+
+Tensor open_by_block(const Mask& mask, Index batch, Index head, BlockSize step,
+                     const WantsStop& wants_stop) {
+  const std::shared_ptr<const Plane> plane = mask.plane(batch, head);
+  const DensityGrid grid = stoppable(mask.queries() * mask.keys(), wants_stop,
+                                     [&] { return density(*plane, step.q, step.k); });
+  Tensor out = Tensor::unwritten(DType::kInt64, {grid.rows, grid.columns});
+  std::ranges::copy(grid.open, out.as<Index>().begin());
   return out;
 }
 

@@ -82,6 +82,10 @@ struct Transformed {
 /// Reads a SOURCE as a mask and applies the steps of --transform.
 Transformed transformed(const std::string& source, const Words& words, const GivenSources& given,
                         const WantsStop& wants_stop);
+/// int64 [rows, columns]: the open cells of a batch and head, in blocks of `step` cells from cell
+/// (0, 0) on. Throws like grid_shape().
+Tensor open_by_block(const Mask& mask, Index batch, Index head, BlockSize step,
+                     const WantsStop& wants_stop);
 /// Reads the array of a file, as it is.
 Tensor read_array_of(const std::string& source, const WantsStop& wants_stop);
 

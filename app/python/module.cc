@@ -273,6 +273,14 @@ Source part(const Source& source, const std::array<std::pair<Index, Index>, 4>& 
   return of_mask(sliced(source.loaded.mask, range(0), range(1), range(2), range(3)));
 }
 
+/// [rows, columns]: the open cells of a batch and head, in blocks of q_step x k_step cells.
+nb::object open_cells_by_block(const Source& source, Index batch, Index head, Index q_step,
+                               Index k_step) {
+  return exported(attended([&](const WantsStop& wants_stop) {
+    return open_by_block(source.loaded.mask, batch, head, {q_step, k_step}, wants_stop);
+  }));
+}
+
 nb::tuple state_of_source(const Source& source) {
   const auto runs = attended([&](const WantsStop& wants_stop) {
     return stoppable(cells_of(source), wants_stop, [&] { return runs_of(source.loaded.mask); });
@@ -422,6 +430,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("open", &open_cells)
       .def("inverted", &inverted)
       .def("part", &part)
+      .def("open_by_block", &open_cells_by_block)
       .def("__getstate__", &state_of_source)
       .def("__setstate__",
            [](Source& s, const nb::tuple& state) { new (&s) Source{loaded_of(state)}; });

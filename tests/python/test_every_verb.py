@@ -78,6 +78,9 @@ CALLS = {
     "__str__": [lambda m, f: str(m)],
     "__repr__": [lambda m, f: repr(m)],
     "_repr_html_": [lambda m, f: m._repr_html_()],
+    "_repr_svg_": [lambda m, f: m._repr_svg_()],
+    "_repr_png_": [lambda m, f: m._repr_png_()],
+    "plot": [lambda m, f: m.plot()],
     "__array__": [lambda m, f: np.asarray(m), lambda m, f: np.asarray(m, "f4")],
     "__dlpack__": [lambda m, f: Mask(m.__dlpack__(), "dense")],
     "__dlpack_device__": [lambda m, f: m.__dlpack_device__()],
@@ -88,14 +91,14 @@ CALLS = {
 }
 # Their first call answers whatever the mask is.
 ALWAYS = {"show", "stats", "check", "recognise", "recognize", "cost", "count", "shape", "kind", "name", "notes", "pipeline",
-          "__invert__", "__or__", "__xor__", "__sub__", "__str__", "__repr__", "_repr_html_", "__array__", "__dlpack__",
-          "__dlpack_device__", "__copy__", "__deepcopy__", "__reduce__"}
+          "__invert__", "__or__", "__xor__", "__sub__", "__str__", "__repr__", "_repr_html_", "_repr_svg_", "_repr_png_",
+          "__array__", "__dlpack__", "__dlpack_device__", "__copy__", "__deepcopy__", "__reduce__"}
 NO_CALLS = {"__module__", "__doc__", "__slots__", "__weakref__", "__hash__", "__iter__", "__array_ufunc__"}
 
 
 def test_no_attribute_is_left_out():
     named = {name for name in dir(Mask) if not name.startswith("_")}
-    special = {name for name in vars(Mask) if name.startswith("__") or name.startswith("_repr")}
+    special = {name for name in vars(Mask) if name.startswith("__")} | {name for name in dir(Mask) if name.startswith("_repr")}
     assert set(CALLS) == (named | special) - NO_CALLS
 
 

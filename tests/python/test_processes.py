@@ -46,6 +46,9 @@ LONG = {
     "__str__": "str(mask)",
     "__repr__": "repr(mask)",
     "_repr_html_": "mask._repr_html_()",
+    "_repr_svg_": "mask._repr_svg_()",
+    "_repr_png_": "mask._repr_png_()",
+    "plot": "mask._result_source().open_by_block(0, 0, 2000, 2000)",  # all of it that takes long
     "__array__": "small.__array__()",
     "__dlpack__": "small.__dlpack__()",
     "__dlpack_device__": None,

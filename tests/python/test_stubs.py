@@ -17,7 +17,9 @@ VERBS = {"show": [], "stats": [], "check": [], "recognise": [], "recognize": [],
          "why": ["query: int", "key: int"], "diff": ["other: _Source"], "cost": [], "verify": []}
 
 
-def type_of(value):
+def type_of(keyword, value):
+    if keyword == "tokens":
+        return "_Tokens"
     if value == "":
         return "bool"
     if value == "N":
@@ -26,10 +28,10 @@ def type_of(value):
 
 
 def stub(verb, operands):
-    options = [f"{keyword}: {type_of(value)} = ..." for keyword, value, _ in options_of(verb)]
+    options = [f"{keyword}: {type_of(keyword, value)} = ..." for keyword, value, _ in options_of(verb)]
     extra = ["**arguments: _Source"] if verb == "verify" else []
     lines = ["self", *operands, "*", *options, *extra]
-    answer = {"check": "CheckAnswer", "verify": "VerifyAnswer"}.get(verb, "Answer")
+    answer = {"check": "CheckAnswer", "diff": "DiffAnswer", "verify": "VerifyAnswer"}.get(verb, "Answer")
     return f"    def {verb}(\n" + "".join(f"        {line},\n" for line in lines) + f"    ) -> {answer}: ...\n"
 
 

@@ -12,6 +12,7 @@ options as keywords.
 _HOMES = {
     "Answer": "_answer",
     "CheckAnswer": "_answer",
+    "DiffAnswer": "_answer",
     "Error": "_native",
     "Mask": "_mask",
     "Record": "_answer",
@@ -24,8 +25,8 @@ _HOMES = {
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "CheckAnswer", "Error", "Mask", "Record", "VerifyAnswer", "audit_flex", "capture", "mutants", "run",
-           "version", "watch"]
+__all__ = ["Answer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
+           "audit_flex", "capture", "mutants", "run", "version", "watch"]
 
 
 def __getattr__(name):

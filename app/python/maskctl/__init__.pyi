@@ -5,6 +5,8 @@ from typing import Any, Literal, SupportsIndex
 
 _Array = Any  # what has DLPack or the buffer protocol, or lists of numbers
 _Source = Mask | _Array | str
+_Strings = Sequence[str] | tuple[Any, _Array]  # tokens, or a tokenizer and ids
+_Tokens = str | PathLike[str] | _Strings | dict[str, _Strings]
 _Words = str | int | float | Sequence[str]
 _Shape = SupportsIndex | Sequence[SupportsIndex]
 _Index = SupportsIndex | slice | EllipsisType
@@ -22,6 +24,11 @@ class Answer:
     def data(self) -> dict[str, Any]: ...
     def __getattr__(self, name: str) -> Any: ...
     def __bool__(self) -> bool: ...
+    def _repr_html_(self) -> str: ...
+    def _repr_svg_(self) -> str | None: ...
+    def _repr_png_(self) -> bytes | None: ...
+
+class DiffAnswer(Answer): ...
 
 class Record(dict[str, Any]):
     def __getattr__(self, name: str) -> Any: ...
@@ -82,6 +89,7 @@ class CheckAnswer(Answer):
     findings: list[_Finding]
     leaks: _Leaks | None
     not_looked_at: list[_NotLookedAt]
+    def rows(self) -> list[dict[str, Any]]: ...
 
 class _Alternative(Record):
     text: str
@@ -184,6 +192,20 @@ class Mask:
         self, path: str | PathLike[str], kind: str | None = None, *, force: bool = False, **options: _Words | bool
     ) -> None: ...
     def translate(self, **options: _Words | bool) -> Answer: ...
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        batch: int = 0,
+        head: int = 0,
+        tokens: _Strings | dict[str, _Strings] | None = None,
+        bias: _Array | None = None,
+        marks: Mask | None = None,
+        title: str | None = None,
+    ) -> Any: ...
+    def _repr_html_(self) -> str: ...
+    def _repr_svg_(self) -> str | None: ...
+    def _repr_png_(self) -> bytes | None: ...
     # The commands: written by tests/python/test_stubs.py.
     def show(
         self,
@@ -197,7 +219,7 @@ class Mask:
         cu_seqlens: _Source = ...,
         padding: _Source = ...,
         no_segments: bool = ...,
-        tokens: _Words = ...,
+        tokens: _Tokens = ...,
         max_rows: int = ...,
         max_columns: int = ...,
         block: _Words = ...,
@@ -336,7 +358,7 @@ class Mask:
         threads: int = ...,
         max_bytes: _Words = ...,
         strict: bool = ...,
-    ) -> Answer: ...
+    ) -> DiffAnswer: ...
     def cost(
         self,
         *,

@@ -6,6 +6,7 @@ import operator
 import os
 
 from maskctl import _native
+from maskctl._drawing import Drawing, Pictured, kept
 from maskctl._native import Error
 
 
@@ -21,13 +22,15 @@ class Record(dict):
         raise AttributeError(f"no field {name!r}; there are {sorted(self)}")
 
 
-class Answer:
+class Answer(Pictured):
     """The answer of a command, all of it from one run, when the question was asked.
 
     It prints like the command, and is true where the exit status would be 0. `data` holds what
     --json holds, anew each time, and its fields are attributes: answer.findings is
-    answer.data["findings"].
+    answer.data["findings"]. Notebooks show it with a picture, where it has one.
     """
+
+    _drawing = None
 
     def __init__(self, text, fields, status, notes):
         self.text = text
@@ -67,11 +70,42 @@ class Answer:
     def _repr_html_(self):
         from html import escape
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return f"<pre>{escape(str(self))}</pre>{self._repr_svg_() or ''}"
+
+    def _picture(self, suffix):
+        return None if self._drawing is None else self._drawing.bytes(suffix)
+
+
+class DiffAnswer(Answer):
+    """The answer of diff(). Its picture has both masks, where the first cells differ."""
+
+
+_OF_PLACES = ("step", "batch", "head", "query", "key", "entry")
 
 
 class CheckAnswer(Answer):
-    """The answer of check(): findings, expectations, leaks."""
+    """The answer of check(): findings, expectations, leaks. Its picture is of the batch and head of
+    the first finding."""
+
+    def rows(self):
+        """The findings as dicts of the same keys, for pandas.DataFrame(answer.rows()): those of a
+        finding, with the place of its first cell as step, batch, head, query, key and entry, None
+        where one does not apply."""
+        said = self.data
+        return [{"source": said["source"], **{name: found[name] for name in ("id", "severity", "message")},
+                 **{name: found["where"].get(name) for name in _OF_PLACES},
+                 **{name: found[name] for name in ("count", "claim", "why", "fix")}}
+                for found in said["findings"]]
+
+    def _picture(self, suffix):
+        if self._drawing is None:
+            return None
+        said = self.data
+        places = [found["where"] for found in said["findings"]]
+        places += [one["first"] for one in said["expectations"] if one["first"] and not one["holds"]]
+        place = next((place for place in places if "batch" in place), {})
+        options = [(f"--{axis}", place[axis]) for axis in ("batch", "head") if axis in place]
+        return self._drawing.bytes(suffix, *options)
 
 
 class VerifyAnswer(Answer):
@@ -113,12 +147,19 @@ def _flag(keyword, value):
     return bool(value)
 
 
+def _is_tokens(value):
+    """True for tokens themselves, False for the name of a file that holds them."""
+    return not isinstance(value, (str, bytes, os.PathLike, type(None)))
+
+
 def _is_of_words(value):
     while isinstance(value, (list, tuple)) and len(value):
         value = value[0]
     return isinstance(value, (str, bytes, os.PathLike))
 
 
+# Options that say what a command writes, and how.
+_OF_OUTPUT = {"--output", "--write", "--force", "--show", "--all", "--style"}
 # Options that are given when a Mask is made, so methods of Mask do not take them.
 _OF_READING = {"--as", "--keep-value", "--closed-below", "--shape"}
 
@@ -185,6 +226,15 @@ class Line:
         self.operands = []
         self.options = []
         self.given = {}
+        self._tokens = None
+
+    def drawing(self, command):
+        """What draws the answer, by a command that takes these operands; None where an array is too
+        large to be kept."""
+        given = kept(self.given)
+        words = _words_of(command)
+        options = [option for option in self.options if option[0] in words and option[0] not in _OF_OUTPUT]
+        return None if given is None else Drawing(command, list(self.operands), options, given)
 
     def has(self, option):
         return option in self._words
@@ -212,7 +262,9 @@ class Line:
 
     def option(self, keyword, value):
         name = "--as" if keyword == "kind" else "--" + keyword.replace("_", "-")
-        if name in self._words:
+        if name == "--tokens" and name in self._words and _is_tokens(value):
+            self._tokens = value
+        elif name in self._words:
             if name == "--shape" and not isinstance(value, str):
                 value = shape_text(value)
             if not self._words[name]:
@@ -240,10 +292,28 @@ class Line:
             return float(value)
         return self.word(keyword, value)
 
-    def run(self):
+    def run(self, answer=Answer):
         """The answer, and the arrays that the command writes to "-"."""
-        said, arrays = _native.ask(self.command, self.operands, self.options, self.given)
-        return Answer(*said), arrays
+        if self._tokens is None:
+            return self._ask(answer, self.options)
+        from tempfile import TemporaryDirectory
+
+        from maskctl._tokens import write
+
+        with TemporaryDirectory() as folder:
+            return self._ask(answer, [*self.options, ("--tokens", write(self._tokens, self._batch(), folder))])
+
+    def _ask(self, answer, options):
+        said, arrays = _native.ask(self.command, self.operands, options, self.given)
+        return answer(*said), arrays
+
+    def _batch(self):
+        """The batch that is drawn; None for several."""
+        named = [value for name, value in self.options if name == "--batch"]
+        try:
+            return int(named[-1]) if named else 0
+        except ValueError:
+            return None
 
 
 def run(command, *operands, **options):

@@ -4,7 +4,8 @@ import operator
 import os
 
 from maskctl import _arrays, _native
-from maskctl._answer import CheckAnswer, Line, VerifyAnswer, extents_of, help_of, run, shape_text, text_of
+from maskctl._answer import CheckAnswer, DiffAnswer, Line, VerifyAnswer, extents_of, help_of, run, shape_text, text_of
+from maskctl._drawing import Pictured
 from maskctl._native import Error
 
 _hdf5_helper = os.path.join(os.path.dirname(__file__), "maskctl-hdf5")
@@ -63,7 +64,16 @@ def _with_missing_array(error):
 
 def _checked(line):
     """The answer of the library's check()."""
-    return CheckAnswer(*_native.check(line.operands, line.options, line.given))
+    answer = CheckAnswer(*_native.check(line.operands, line.options, line.given))
+    answer._drawing = line.drawing("show")
+    return answer
+
+
+def _compared(line):
+    """The answer of diff, with a picture where masks differ."""
+    answer = line.run(DiffAnswer)[0]
+    answer._drawing = None if answer else line.drawing("diff")
+    return answer
 
 
 def _verified(line):
@@ -91,7 +101,7 @@ def _verb(command, *operands, ask=lambda line: line.run()[0]):
     return verb
 
 
-class Mask:
+class Mask(Pictured):
     """An attention mask [B, H, Q, K]: which query may attend to which key.
 
     A value: an array is read once, when the mask is made, and later writes do not reach it. It is
@@ -282,7 +292,7 @@ class Mask:
     recognise = _verb("recognise")
     recognize = recognise
     why = _verb("why", "query", "key")
-    diff = _verb("diff", "other")
+    diff = _verb("diff", "other", ask=_compared)
     cost = _verb("cost")
     verify = _verb("verify", ask=_verified)
 
@@ -383,13 +393,20 @@ class Mask:
         shape = "x".join(map(str, self.shape))
         return f"<maskctl.Mask {_native.printable(self.name)} {shape}, {self.count()} open>"
 
-    def _repr_html_(self):
-        with _temporary_folder() as folder:
-            said = self.show(output=f"{folder}/mask.svg")
-            if not os.path.exists(f"{folder}/mask.svg"):  # no batch or no head: nothing is drawn
-                return said._repr_html_()
-            with open(f"{folder}/mask.svg", encoding="utf-8") as picture:
-                return picture.read()
+    def _picture(self, suffix):
+        return self._line("show", (), {}).drawing("show").bytes(suffix)
+
+    def plot(self, ax=None, *, batch=0, head=0, tokens=None, bias=None, marks=None, title=None):
+        """Draws a batch and head on axes of matplotlib, new ones without `ax`, and returns the axes.
+
+        Large masks are drawn as the share of open cells in each pixel. tokens: strings for the axes,
+        or (tokenizer, ids); {"q": ..., "kv": ...} where keys have others. bias: numbers [Q, K],
+        [B, Q, K] or [B, H, Q, K] that are added to scores, drawn as the mean over open cells.
+        marks: a Mask of cells to draw in red, as mask ^ other. title: "" for none.
+        """
+        from maskctl._plot import plot
+
+        return plot(self, ax, batch, head, tokens, bias, marks, title)
 
     def __array__(self, dtype=None, copy=None):
         from numpy import asarray
