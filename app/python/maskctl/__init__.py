@@ -11,6 +11,7 @@ options as keywords.
 
 _HOMES = {
     "Answer": "_answer",
+    "AttentionMaskVisualizer": "_visualizer",
     "CheckAnswer": "_answer",
     "DiffAnswer": "_answer",
     "Error": "_native",
@@ -25,7 +26,7 @@ _HOMES = {
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
+__all__ = ["Answer", "AttentionMaskVisualizer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
            "audit_flex", "capture", "mutants", "run", "version", "watch"]
 
 

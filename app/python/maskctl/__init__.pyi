@@ -417,6 +417,11 @@ class Mask:
 
 def run(command: str, *operands: _Source, **options: _Source | bool) -> Answer: ...
 
+class AttentionMaskVisualizer:
+    masks: dict[str, Mask]
+    def __init__(self, model_name: Any, tokenizer: Any = None, *, assume: str | None = None) -> None: ...
+    def __call__(self, input_sentence: str, suffix: str = "") -> None: ...
+
 class Mutant:
     query: _Array
     key: _Array
