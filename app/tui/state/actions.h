@@ -1,4 +1,4 @@
-// The actions of keys: one table, from which the help and docs/tui.md are generated, too.
+// The actions of keys: one table, from which `tui --keys` and the help are made, too.
 #pragma once
 
 #include <span>
