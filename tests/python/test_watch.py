@@ -54,8 +54,8 @@ def test_masks_of_every_shape_are_cells(shape):
 @pytest.mark.parametrize("number", [-1e9, -1e4, torch.finfo(torch.float32).min])
 def test_a_row_that_is_closed_as_a_whole_sees_nothing(number):
     class Eager(torch.nn.Module):
-        def forward(self, scores, bias):
-            return torch.nn.functional.softmax(scores + bias, dim=-1)
+        def forward(self, q, bias):
+            return torch.nn.functional.softmax(q @ q.transpose(-1, -2) + bias, dim=-1)
 
     bias = torch.where(torch.ones(4, 4).tril().bool(), 0.0, number)
     bias[2] = number

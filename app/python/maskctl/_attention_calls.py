@@ -35,6 +35,7 @@ class Asked:
     tensors: tuple = ()
     known: str = "given"
     settled: bool = True  # the arguments say the whole mask
+    otherwise: Callable | None = None  # asks again where make() gives None
 
 
 _signature = functools.lru_cache(inspect.signature)
@@ -55,7 +56,7 @@ def _dtype(tensor):
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _words(tensor):
+def words(tensor):
     return f"{_dtype(tensor)} {'x'.join(map(str, tensor.shape))}"
 
 
@@ -89,14 +90,14 @@ def _of_call(library, function, lengths, query, given, defaults=()):
 
 def _shown(value):
     if torch.is_tensor(value):
-        return _words(value)
+        return words(value)
     return value if is_plain(value) else getattr(value, "__name__", type(value).__name__)
 
 
 def _of_tensor(lengths, query, name, mask, closes=False):
     """A mask [B, H, Q, K], bool or added to the scores; closes: True is closed."""
     queries, keys = lengths[2:]
-    given = {name: _words(mask)}
+    given = {name: words(mask)}
     if mask.ndim > 4:
         raise Error(f"{name} has {mask.ndim} axes")
     is_freed = mask.numel() and not mask.untyped_storage().nbytes()
@@ -242,7 +243,7 @@ def transformers_flash(module, query, key, value, attention_mask=None, dropout=0
 
 def _and(asked, name, tensor, mask):
     """A call that another argument closes cells of."""
-    return dataclasses.replace(asked, given={**asked.given, name: _words(tensor)}, tensors=(*asked.tensors, tensor),
+    return dataclasses.replace(asked, given={**asked.given, name: words(tensor)}, tensors=(*asked.tensors, tensor),
                                key=(asked.key, name), make=lambda: Read(asked.make().mask & mask()))
 
 

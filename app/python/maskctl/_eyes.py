@@ -8,7 +8,6 @@ Functions are exchanged when the first observer begins, and all are as before wh
 
 import contextlib
 import functools
-import re
 import sys
 import threading
 
@@ -16,23 +15,21 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from maskctl import _attention_calls as calls
-from maskctl import _functions, _proof, _scores
+from maskctl import _functions, _proof, _scores, _traced, _unseen
 from maskctl._bindings import Bindings
 from maskctl._mask import Mask
 from maskctl._noted import Masks, Noted
 
-_UNSEEN = "its forward ran, but no attention function that is known, and no softmax of a product of queries and keys"
-
-
 class Frame:
     """A module that runs."""
 
-    __slots__ = ("module", "arguments", "products", "bare", "before", "other")
+    __slots__ = ("module", "arguments", "products", "traced", "bare", "before", "other")
 
     def __init__(self, module, arguments, before):
         self.module = module
         self.arguments = arguments
         self.products = []  # of queries and keys, which no softmax has taken yet
+        self.traced = []  # such products, and what has been made of them
         self.bare = ""  # the shape of such a product that values were weighed with, without a softmax
         self.before = before  # calls of attention that the thread had seen
         self.other = ""  # the last softmax inside that was no attention, in words
@@ -144,7 +141,7 @@ def _leave(frame):
     outer = _thread.frames[-1]
     if frame.products and _thread.seen == frame.before and outer.module is not None and not _scores.has_parameters(frame.module):
         outer.products += frame.products  # a product that is written as a module
-    reason = _reason_unseen(frame)
+    reason = _unseen.reason(frame, _thread.seen)
     if reason:
         _note_unread("forward", reason, frame.module)
 
@@ -171,26 +168,6 @@ def _modules():
     return [frame.module for frame in _thread.frames[1:]]
 
 
-@functools.lru_cache(None)
-def _is_attention(kind):
-    return re.search("attention|attn", kind, re.IGNORECASE) is not None
-
-
-def _reason_unseen(frame):
-    """Why attention of a module that ran was not seen; empty where there is none."""
-    if frame.bare:
-        return f"its forward weighs values with a product of queries and keys, {frame.bare}, and no softmax of it was seen"
-    module = frame.module
-    if _thread.seen != frame.before:
-        return ""
-    if isinstance(module, torch.jit.ScriptModule):
-        graph = str(module.inlined_graph) if hasattr(module, "inlined_graph") else ""
-        return "its forward is TorchScript" if "softmax" in graph or "scaled_dot_product" in graph else ""
-    if _is_attention(type(module).__name__) and not isinstance(module, (torch.nn.Dropout, torch.nn.Softmax)):
-        return f"{_UNSEEN}: {frame.other} is not one" if frame.other else _UNSEEN
-    return ""
-
-
 @contextlib.contextmanager
 def _quietly():
     """What runs inside is ours: neither seen, nor part of a graph, nor changed by the user's modes."""
@@ -202,15 +179,23 @@ def _quietly():
         _thread.blind = before
 
 
+def _ask(noted, ask):
+    asked = ask()
+    noted.lengths, noted.dtype, noted.given = tuple(asked.lengths), asked.dtype, dict(asked.given)
+    noted.settled &= asked.settled
+    read = _masks.of(asked)
+    if read is None:
+        return _ask(noted, asked.otherwise)
+    noted.known = asked.known
+    return read
+
+
 def _read(noted, ask):
     """Reads a call. Whatever goes wrong is the reason of its row: the model runs without us."""
     try:
         with _quietly():
-            asked = ask()
-            noted.lengths, noted.dtype, noted.given = tuple(asked.lengths), asked.dtype, dict(asked.given)
-            noted.settled &= asked.settled
-            read = _masks.of(asked)
-            noted.known, noted.mask, noted.unknown = asked.known, read.mask, read.unknown
+            read = _ask(noted, ask)
+            noted.mask, noted.unknown = read.mask, read.unknown
             noted.given.update(read.found)
     except Exception as error:
         noted.unread = _first_line(error)
@@ -329,14 +314,23 @@ def _note_softmax(scores, dim):
             _note_other(f"a softmax over {shape}")
         return
     _thread.seen += 1
-    outer = _thread.calls[-1] if _thread.calls else None
-    wanted = any(observer.innermost for observer in _observers)
-    if outer is not None and outer.settled and outer.whole and not wanted:
+    if not _wants_inner():
         return
     modules = [one.module for one in _thread.frames[1:_thread.frames.index(frame) + 1]]
     noted = Noted("softmax", modules)
-    _read(noted, lambda: calls.softmax(frame, product, scores, dim))
+
+    def of_numbers():
+        return calls.softmax(frame, product, scores, dim)
+
+    _read(noted, lambda: _traced.asked(frame, product, scores, dim, of_numbers) or of_numbers())
+    frame.traced.clear()
     _finish(noted)
+
+
+def _wants_inner():
+    """Whether what a call of attention makes inside can be a row."""
+    outer = _thread.calls[-1] if _thread.calls else None
+    return outer is None or not (outer.settled and outer.whole) or any(observer.innermost for observer in _observers)
 
 
 def _note_other(words):
@@ -356,7 +350,33 @@ def _product(function, place=0):
         if _seeing():
             given = (*arguments, *keywords.values())[place:place + 2]
             if len(given) == 2 and all(isinstance(one, torch.Tensor) for one in (*given, out)):
-                _guarded(_scores.note_product, _thread.frames[-1], *given, out)
+                _guarded(_note_product, *given, out)
+        return out
+
+    return watched
+
+
+def _note_product(query, key, scores):
+    frame = _thread.frames[-1]
+    is_one = _scores.note_product(frame, query, key, scores)
+    if is_one and frame.module is not None and _traced.is_worth_it(query, key, scores) and _wants_inner():
+        with _quietly():
+            _traced.begin(frame, query, key, scores)
+
+
+def _step(function):
+    """What may be done to scores before a softmax."""
+
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        frame = _thread.frames[-1]
+        if not frame.traced or not _seeing():
+            return function(*arguments, **keywords)
+        operands = (*arguments, *keywords.values())
+        found = _traced.find(frame, operands)
+        out = function(*arguments, **keywords)
+        if found is not None:
+            _guarded(_traced.step, frame, function.__name__, found, operands, out)
         return out
 
     return watched
@@ -392,7 +412,7 @@ def _operator(call):
     @functools.wraps(call)
     def watched(self, *arguments, **keywords):
         name = getattr(self, "_qualified_op_name", None) or str(getattr(self, "_name", ""))
-        if not _is_attention(name) or not _seeing():
+        if not _unseen.is_attention(name) or not _seeing():
             return call(self, *arguments, **keywords)
         noted = Noted(name, _modules())
         _thread.seen += 1
@@ -406,4 +426,4 @@ def _operator(call):
 
 
 _WATCHED = {"softmax": _softmax, "compile": _compile, "product": _product, "sum_and_product": functools.partial(_product, place=1),
-            "einsum": _einsum, "cat": _cat, "operator": _operator}
+            "einsum": _einsum, "cat": _cat, "operator": _operator, "step": _step}

@@ -12,6 +12,7 @@ from torch.nn.attention.flex_attention import flex_attention
 from maskctl import _arrays_of_calls as arrays
 from maskctl import _attention_calls as calls
 from maskctl._bindings import compiled_from
+from maskctl._traced import STEPS
 
 _FLASH = ("flash_attn_func", "flash_attn_qkvpacked_func", "flash_attn_kvpacked_func", "flash_attn_varlen_func",
           "flash_attn_varlen_qkvpacked_func", "flash_attn_varlen_kvpacked_func", "flash_attn_with_kvcache")
@@ -40,6 +41,8 @@ def methods():
     for name in ("softmax", "matmul", "bmm", "__matmul__"):
         yield torch.Tensor, name, "softmax" if name == "softmax" else "product"
     yield torch.Tensor, "baddbmm", "sum_and_product"
+    for name in STEPS:
+        yield torch.Tensor, name, "step"
     yield OpOverload, "__call__", "operator"
     yield OpOverloadPacket, "__call__", "operator"
 

@@ -21,7 +21,7 @@ class Call:
     dtype: str
     given: dict  # flags and masks in words
     mask: Mask | None
-    known: str  # how the mask is known: "given", "computed", "weights"; empty without one
+    known: str  # how the mask is known: "given", "computed", "traced", "weights", "solved"; empty without one
     unknown: int  # cells of it that cannot be told; they count as open
     unread: str  # why there is no mask, or not the whole; empty if all is read
     times: int = 1

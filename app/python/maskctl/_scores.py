@@ -29,17 +29,18 @@ def _of_weights(tensor, module):
 
 
 def note_product(frame, query, key, scores):
-    """Remembers scores [.., Q, K] of the module that runs."""
+    """Remembers scores [.., Q, K] of the module that runs; false where a product is not of queries and keys."""
     if not scores.is_floating_point() or scores.ndim < 2 or not scores.numel():
-        return
+        return False
     if _of_weights(query, frame.module) or _of_weights(key, frame.module):
-        return
+        return False
     made = _product_of(frame, query)
     if made is not None and axes_of(frame, query) is not None:  # times the values, and no softmax took it
         frame.bare = "x".join(map(str, query.shape))
     columns = scores.shape[-1]
     frame.products.append(Product(scores.numel() // columns, columns, slice(0, columns)))
     del frame.products[:-_KEPT]
+    return True
 
 
 def are_scores(equation):
