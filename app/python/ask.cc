@@ -123,6 +123,14 @@ Reply reply_of(const Settings& settings, const GivenSources& given, const WantsS
   return reply;
 }
 
+Reply door_asked(std::string_view name, Run (*declare)(OptionList& list), const Words& words,
+                 const GivenSources& given, const WantsStop& wants_stop) {
+  Line line(name);
+  const Run run = declare(line.own);
+  line.take(words);
+  return reply_of(line.settings, given, wants_stop, run);
+}
+
 constexpr Index kDoneAtOnce = Index{1} << 16;
 
 Index elements_of(std::span<const NamedView> arrays) {
@@ -163,14 +171,6 @@ BindContext keeping(const BindContext& context, const Session& session, GivenSou
 
 }  // namespace
 
-LoadedMask loaded_from(Mask mask) {
-  LoadedMask out;
-  out.array_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-  out.dtype = "bool";
-  out.mask = std::move(mask);
-  return out;
-}
-
 const Command& command_named(const std::string& name) {
   if (const Command* command = find_command(name)) return *command;
   std::vector<std::string_view> names;
@@ -191,10 +191,11 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
 }
 
 Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop) {
-  Line line("check");
-  const Run run = declare_check_of_one(line.own);
-  line.take(words);
-  return reply_of(line.settings, given, wants_stop, run);
+  return door_asked("check", declare_check_of_one, words, given, wants_stop);
+}
+
+Reply audit_flex_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop) {
+  return door_asked("audit_flex", declare_audit_flex, words, given, wants_stop);
 }
 
 VerifyReply verify_asked(const Words& words, const GivenSources& given,

@@ -54,6 +54,9 @@ struct VerifyReply {
 VerifyReply verify_asked(const Words& words, const GivenSources& given,
                          const WantsStop& wants_stop);
 
+/// Which of the masks of a call of FlexAttention differs (declare_audit_flex).
+Reply audit_flex_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
+
 /// Does work on so many cells or elements, which `wants_stop` ends. Little is done at once, on the
 /// calling thread, which is faster, and too short for anyone to interrupt.
 void do_stoppable(Index elements, const WantsStop& wants_stop, const std::function<void()>& work);
@@ -63,9 +66,6 @@ auto stoppable(Index elements, const WantsStop& wants_stop, const Work& work) {
   do_stoppable(elements, wants_stop, [&] { out.emplace(work()); });
   return *std::move(out);
 }
-
-/// What reading an array of these cells gives.
-LoadedMask loaded_from(Mask mask);
 
 /// Reads a SOURCE as a mask. `words` are options for reading (--as ...).
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,

@@ -22,6 +22,7 @@
 #include "app/python/attended.h"
 #include "app/python/mutant_run.h"
 #include "app/python/pickled.h"
+#include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
@@ -169,12 +170,14 @@ std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_com
   return {python_answer(std::move(reply)), std::move(arrays)};
 }
 
-PythonAnswer check_mask(std::vector<std::string> operands, const Options& options,
-                        const nb::dict& given) {
+/// What a door of the module says of a question.
+template <Reply (*Asked)(const Words&, const GivenSources&, const WantsStop&)>
+PythonAnswer ask_door(std::vector<std::string> operands, const Options& options,
+                      const nb::dict& given) {
   const GivenSources sources = given_of(given);
   const Words words = words_of(std::move(operands), options);
-  return python_answer(attended(
-      [&](const WantsStop& wants_stop) { return check_asked(words, sources, wants_stop); }));
+  return python_answer(
+      attended([&](const WantsStop& wants_stop) { return Asked(words, sources, wants_stop); }));
 }
 
 nb::object mask_or_none(std::optional<Mask>&& mask) {
@@ -448,7 +451,8 @@ NB_MODULE(_native, m) {
       .def("answer", &mutants_answer);
   m.def("mutants", &mutants_given);
   m.def("ask", &ask_command);
-  m.def("check", &check_mask);
+  m.def("check", &ask_door<check_asked>);
+  m.def("audit_flex", &ask_door<audit_flex_asked>);
   m.def("verify", &verify_mask);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);

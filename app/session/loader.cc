@@ -237,4 +237,12 @@ std::string with_pipeline(const std::string& name, const SourceOptions& source) 
   return out;
 }
 
+LoadedMask loaded_from(Mask mask) {
+  LoadedMask out;
+  out.array_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  out.dtype = "bool";
+  out.mask = std::move(mask);
+  return out;
+}
+
 }  // namespace maskctl::app

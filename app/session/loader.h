@@ -69,6 +69,9 @@ class Loader {
   Session& session_;
 };
 
+/// What reading an array of these cells gives.
+LoadedMask loaded_from(Mask mask);
+
 /// "m.npy | causal | window:keys=8": a SOURCE and its steps as the user wrote them, in one line,
 /// for titles.
 std::string with_pipeline(const std::string& name, const SourceOptions& source);

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from makers import BlockMask
 
-from maskctl import Error, audit_flex
+from maskctl import Error, Mask, _mask_mods, audit_flex
 
 S, D = 12, 16
 
@@ -141,3 +141,23 @@ def test_a_mask_mod_that_raises_is_named():
     q, k, v = call(7)
     with pytest.raises(Error, match="mask_mod: its mask_mod raised ZeroDivisionError"):
         audit_flex(lambda b, h, q, k: 1 // 0, BlockMask(CAUSAL, by_cells(CAUSAL), 4), q, k, v, v)
+
+
+def test_rows_of_one_head_at_a_time_are_the_same_mask(monkeypatch):
+    """Bits of parts that end within a byte are put together; mask_mod sees a few rows of one head."""
+    called = []
+    draw = random.Random(8)
+    for seed in range(20):
+        extents = (draw.randint(1, 2), draw.randint(1, 3), draw.randint(1, 9), draw.randint(1, 11))
+        cells = np.random.default_rng(seed).random(extents) < 0.5
+        block_mask = BlockMask(cells[0, 0], lambda b, h, q, k, cells=cells: called.append((b, h, q)) or cells[b, h, q, k], 4)
+        monkeypatch.setattr(_mask_mods, "_CELLS_AT_ONCE", draw.choice([1, 7, 16, 30]))
+        kind, array, _ = _mask_mods.array_of("m", block_mask, block_mask.mask_mod, extents)
+        made = _mask_mods.mask_of("m", block_mask, block_mask.mask_mod, extents)
+        assert made == Mask(cells, "dense") and made.shape == extents
+        assert kind == "dense" or bytes(array) == np.packbits(cells, bitorder="little").tobytes()
+    monkeypatch.setattr(_mask_mods, "_CELLS_AT_ONCE", 40)
+    block_mask = BlockMask(CAUSAL, by_cells(CAUSAL), 4)
+    assert Mask(block_mask) == Mask(CAUSAL)
+    q, k, v = call(9)
+    assert audit_flex(block_mask.mask_mod, block_mask, q, k, v, attended(q, k, v, CAUSAL))

@@ -1,4 +1,5 @@
-// What Python asks of check and verify, where the answer of the command is not enough.
+// What Python asks of check and verify, and of both sides of a call of FlexAttention, where the
+// answer of the command is not enough.
 #pragma once
 
 #include <functional>
@@ -21,5 +22,10 @@ struct VerifyAnswer {
 };
 /// Declares the options of verify. The returned function does what the command does.
 std::function<VerifyAnswer(Session& session)> declare_verify_with_masks(OptionList& list);
+
+/// Declares the options of verify, whose SOURCE is what mask_mod opens, and those that give the
+/// lists of a BlockMask: --own, --partial, --full and --block. The returned function says which of
+/// mask_mod, lists and output differs (attention::FlexAudit).
+Run declare_audit_flex(OptionList& list);
 
 }  // namespace maskctl::app

@@ -184,19 +184,11 @@ def parts_of(name, value, shape):
     return None, [("", array)], notes
 
 
-def cells_of(name, block_mask, mask_mod, *extents):
-    """[B, H, Q, K]: what a mask_mod says of every pair, on the device of a BlockMask."""
-    home = sys.modules[type(block_mask).__module__]  # torch's module, which has create_mask
-    device = str(getattr(block_mask.kv_num_blocks, "device", "cpu"))
-    try:
-        return home.create_mask(mask_mod, *(int(n) for n in extents), device=device)
-    except Exception as raised:
-        raise Error(_native.printable(f"{name}: its mask_mod raised {type(raised).__name__}: {raised}")) from raised
-
-
 def _block_mask(name, value, _):
-    array, notes = host(name, cells_of(name, value, value.mask_mod, *value.shape))
-    return "dense", [("", array)], notes
+    from maskctl._mask_mods import array_of
+
+    kind, array, notes = array_of(name, value, value.mask_mod, value.shape)
+    return kind, [("", array)], notes
 
 
 def _segment_ids(name, value, _):

@@ -2,7 +2,7 @@
 
 import torch
 
-from maskctl._arrays import cells_of
+from maskctl._mask_mods import cells_of
 
 _CELLS_AT_ONCE = 1 << 24
 

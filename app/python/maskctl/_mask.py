@@ -135,6 +135,8 @@ class Mask(Pictured):
         own, parts, notes = _arrays.parts_of(name, array, shape)
         if own == "bias":
             shape = None  # the bias is already materialised in that shape
+        elif own == "bits":
+            shape = array.shape
         self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
         if _arrays.is_block_mask(array):

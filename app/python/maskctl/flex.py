@@ -38,12 +38,17 @@ def mask(block_mask, *, evaluate=False, name="block_mask"):
 
 def applied(name, block_mask, cells):
     """What a kernel applies where mask_mod opens `cells`: those in partial blocks, and all of full ones."""
-    _listed(name, block_mask, {key: key for key in _LISTS})  # an Error where lists disagree
-    made = cells & _listed(name, block_mask, _PARTIAL)
-    if block_mask.full_kv_indices is not None:
-        made = made | _listed(name, block_mask, _FULL)
+    partial, full = listed(name, block_mask)
+    made = (cells & partial) | full
     made.name = name
     return made
+
+
+def listed(name, block_mask):
+    """Two Masks: every cell of the blocks that are listed as partial, and of those listed as full."""
+    every = _listed(name, block_mask, {key: key for key in _LISTS})  # an Error where lists disagree
+    partial = _listed(name, block_mask, _PARTIAL)
+    return partial, every - every if block_mask.full_kv_indices is None else _listed(name, block_mask, _FULL)
 
 
 def block_of(block_mask, cell):

@@ -28,31 +28,6 @@
 namespace maskctl::app {
 namespace {
 
-void declare(OptionList& list, VerifyOptions& verify) {
-  list.operand("SOURCE", verify.call.mask);
-  declare_call(list, verify.call);
-  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
-  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
-  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
-  list.repeated("--given", "[NAME=]SOURCE",
-                "judge this output instead, or the result of that name (lse, grad_query with "
-                "cotangent_out=); give query, key and value too; may be repeated",
-                verify.given);
-  list.flag(
-      "--solve",
-      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
-      "2 where rows are ambiguous, or no cell is told in half of them",
-      verify.solve);
-  list.number("--rtol", "relative tolerance; without both, those of docs/numerics.md",
-              [&verify](double x) { verify.relative = x; });
-  list.number("--atol", "absolute tolerance, times the largest value if that is above 1",
-              [&verify](double x) { verify.absolute = x; });
-  list.flag("--no-gradients", "forward only", verify.no_gradients);
-  declare_ranks(list, verify.ranks);
-  declare_output(list, verify.output);
-  list.json("maskctl.verify/1", verify.json);
-}
-
 using attention::JudgedCall;
 using attention::NamedResults;
 using attention::Operation;
@@ -253,6 +228,31 @@ VerifyAnswer verify_over_ranks(const VerifyOptions& options, Session& session,
 
 }  // namespace
 
+void declare_verify(OptionList& list, VerifyOptions& verify) {
+  list.operand("SOURCE", verify.call.mask);
+  declare_call(list, verify.call);
+  list.text("--op", "OPERATION", "the operation to call (flash_attention)", verify.operation);
+  declare_backend(list, "--backend", "the backend to judge (cpu)", verify.backend);
+  declare_backend(list, "--against", "the backend to compare it with (reference)", verify.against);
+  list.repeated("--given", "[NAME=]SOURCE",
+                "judge this output instead, or the result of that name (lse, grad_query with "
+                "cotangent_out=); give query, key and value too; may be repeated",
+                verify.given);
+  list.flag(
+      "--solve",
+      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
+      "2 where rows are ambiguous, or no cell is told in half of them",
+      verify.solve);
+  list.number("--rtol", "relative tolerance; without both, those of docs/numerics.md",
+              [&verify](double x) { verify.relative = x; });
+  list.number("--atol", "absolute tolerance, times the largest value if that is above 1",
+              [&verify](double x) { verify.absolute = x; });
+  list.flag("--no-gradients", "forward only", verify.no_gradients);
+  declare_ranks(list, verify.ranks);
+  declare_output(list, verify.output);
+  list.json("maskctl.verify/1", verify.json);
+}
+
 int status_of(Verdict verdict) {
   if (verdict == Verdict::kObeys) return 0;
   return verdict == Verdict::kUnclear ? 2 : 1;
@@ -305,11 +305,11 @@ Answer run(const VerifyOptions& options, Session& session) {
 
 std::function<VerifyAnswer(Session&)> declare_verify_with_masks(OptionList& list) {
   auto options = std::make_shared<VerifyOptions>();
-  declare(list, *options);
+  declare_verify(list, *options);
   return [options](Session& session) { return verified(*options, session); };
 }
 
-extern const Command kVerify = command<VerifyOptions, declare, run>({
+extern const Command kVerify = command<VerifyOptions, declare_verify, run>({
     .name = "verify",
     .group = kJudge,
     .operands = "SOURCE|none [FILE] [NAME=VALUE...]",

@@ -26,6 +26,8 @@ struct VerifyOptions {
   bool json = false;
 };
 
+void declare_verify(OptionList& list, VerifyOptions& options);
+
 /// Judges the results of --given, or the backend. Throws like attention::verify(), judge_fully()
 /// and solve_fully().
 attention::FullVerdict full_verdict(const VerifyOptions& options, Session& session);
