@@ -5,7 +5,12 @@ import inspect
 import sys
 from types import FunctionType
 
+import torch
 from torch.jit._builtins import _get_builtin_table
+
+from maskctl._held import Held
+
+_OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))  # attributes that hold parts, and hooks
 
 
 class Bindings:
@@ -46,26 +51,28 @@ class Bindings:
                 continue
             for key in [key for key, at in zip(names, map(id, names.values())) if at in self._watched]:
                 self._replace(names.__setitem__, key, names[key], self._watched[id(names[key])][1])
+        held = Held(self._watched, self._undo.append)
         for names in own:
-            for key, one in list(names.items()):
-                if isinstance(one, functools.partial) and id(one.func) in self._watched:
-                    watched = functools.partial(self._watched[id(one.func)][1], *one.args, **one.keywords)
-                    self._replace(names.__setitem__, key, one, watched)
-        for cell in {id(cell): cell for one in functions for cell in one.__closure__ or ()}.values():
-            held = _held(cell)
-            if id(held) in self._watched:
-                self._replace(functools.partial(setattr, cell), "cell_contents", held, self._watched[id(held)][1])
+            held.items(names, _OF_EVERY_MODULE)
+        for names in {id(names): names for names in [*_names_of_users(), *(one.__globals__ for one in functions)]}.values():
+            held.items(names)
+        for one in functions:
+            held.exchange(one)
         for owner in classes:
-            self._look_at_class(owner)
+            self._look_at_class(owner, held)
 
     def _replace(self, put, key, old, new):
         self._undo.append((put, key, old))
         put(key, new)
 
-    def _look_at_class(self, owner):
+    def _look_at_class(self, owner, held):
         for key, bound in list(vars(owner).items()):
             function = bound.__func__ if isinstance(bound, staticmethod) else bound
-            if id(function) in self._watched:
+            if key[:2] != "__" and isinstance(bound, (tuple, list, dict, functools.partial, functools.partialmethod)):
+                watched = held.exchange(bound)
+                if watched is not bound:
+                    self.attribute(owner, key, watched)
+            elif id(function) in self._watched:
                 watched = self._watched[id(function)][1]
                 is_method = inspect.isfunction(bound)
                 self.attribute(owner, key, watched if is_method else staticmethod(watched))
@@ -85,13 +92,6 @@ class Bindings:
         self._watched.clear()
 
 
-def _held(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:  # it holds nothing yet
-        return None
-
-
 @functools.lru_cache(None)
 def _may_bind(module):
     """Whether it may have one of them under a name: a look at all 100,000 names takes long."""
@@ -99,6 +99,19 @@ def _may_bind(module):
     if package == "torch":
         return module in ("torch", "torch._C._nn", "torch.functional") or module.startswith("torch.nn.")
     return package not in sys.stdlib_module_names and package not in ("numpy", "sympy", "maskctl")
+
+
+def _names_of_users():
+    """The names of loaded modules that no package manager installed."""
+    for name, module in list(sys.modules.items()):
+        names = getattr(module, "__dict__", {})
+        if name.partition(".")[0] not in sys.stdlib_module_names and _is_of_user(names.get("__file__") or ""):
+            yield names
+
+
+@functools.lru_cache(None)
+def _is_of_user(file):
+    return not any(place in file for place in ("site-packages", "dist-packages", "/maskctl/_"))
 
 
 def compiled_from(function):
