@@ -144,8 +144,8 @@ def test_what_flash_attn_is_given_and_not_read_is_told(flash_attn):
     x = torch.zeros(1, 8, 2, 16)
     run = captured((flash_attn("4"), "flash_attn_func"), x, x, x, mask_mod=lambda *_: True)
     assert run.table().endswith("not read: mask_mod") and not len(run)
-    run = captured((flash_attn("3"), "flash_attn_with_kvcache"), x, x, x, page_table=torch.ones(1, 1, dtype=torch.int32))
-    assert run.table().endswith("not read: page_table") and "not read: page_table" in str(run.check())
+    run = captured((flash_attn("4"), "flash_attn_func"), x, x, x, gather_kv_indices=torch.ones(1, 8, 4, dtype=torch.int32))
+    assert run.table().endswith("not read: gather_kv_indices") and "not read: gather_kv_indices" in str(run.check())
 
 
 def test_lengths_that_change_in_place_are_read_again(flash_attn):

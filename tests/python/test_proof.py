@@ -94,15 +94,37 @@ def test_a_closed_kernel_is_solved(monkeypatch):
 KERNELS = (functional.scaled_dot_product_attention,)
 
 
-@pytest.mark.parametrize("flags, words", [
-    ({"dropout_p": 0.5}, "beside dropout"),
-    ({"attn_mask": torch.randn(S, S)}, "beside attn_mask"),
-])
-def test_what_moves_the_output_beside_the_mask_is_not_solved(flags, words):
-    layer = Layer(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **flags))
+def test_what_moves_the_output_otherwise_is_not_solved():
+    layer = Layer(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, dropout_p=0.5))
     with maskctl.capture(layer, prove=8) as run:
         layer(*arrays())
-    assert run.calls[0].applied == f"not solved {words}" and run.calls[0].obeys is None
+    assert run.calls[0].applied == "not solved beside dropout" and run.calls[0].obeys is None
+
+
+@pytest.mark.parametrize("bias", [torch.randn(S, S), torch.randn(2, 4, S, S).masked_fill(~NEAR, -1e9)])
+def test_a_mask_that_is_added_counts_with_its_numbers(bias):
+    run, call = proved(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, attn_mask=bias), *arrays())
+    assert call.obeys and "32 of 32 rows solved" in call.applied and run.check
+
+
+def test_a_call_that_is_another_is_told(wrong_flash):
+    """Its mask is the given one, in all rows, and its soft cap is left out, so that no keys explain the output."""
+    q, k, v = (one.transpose(1, 2) for one in arrays())
+    window = {"causal": True, "window_size": (19, 0)}
+    run, call = proved(lambda q, k, v: wrong_flash.flash_attn_func(q, k, v, softcap=1.0, **window), q, k, v)
+    assert call.obeys is False and not run.check()
+    assert call.applied.startswith("0 of 32 rows solved") and "without logits_soft_cap 1.0" in call.applied
+
+
+def test_rows_without_a_key_are_left_out():
+    """Kernels give zeros, NaN or the mean for them."""
+    mask = NEAR & (AT > 30)
+    _, call = proved(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, attn_mask=mask), *arrays())
+    assert call.obeys and "24 of 24 rows solved, 0 differ" in call.applied
+    layer = Layer(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, attn_mask=mask & False))
+    with maskctl.capture(layer, prove=8) as run:
+        layer(*arrays())
+    assert run.calls[0].applied == "not solved without a row that has a key"
 
 
 def test_bad_numbers_are_refused():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from maskctl import _computed, _scores
+from maskctl import _computed, _positions, _scores
 from maskctl._closing import closing
 from maskctl._library_calls import about_mask, at_default, is_plain, mask_of_call
 from maskctl._mask import Mask
@@ -250,11 +250,38 @@ def _and(asked, name, tensor, mask):
 def flash(function, name, **given):
     """A function of flash-attn, whose dotted name says the version."""
     query, keys = _flash_arrays(**given)
+    defaults = at_default(function, given)
+    if _positions.translates(given):
+        row = f"{name.rpartition('.')[0]}.flash_attn_varlen_func"  # which reads lengths of queries, too
+        return _of_positions("fa", name, query, given, defaults, _positions.of(**given | {"q": query}), row)
     if query.is_nested or keys.is_nested:
         raise Error("nested tensors have no lengths of their own")
     batch = query.shape[0] if query.ndim > 3 else 1
     lengths = (batch, query.shape[-2], query.shape[-3], keys.shape[-3])
-    return _of_call("fa", name, lengths, query, given, at_default(function, given))
+    return _of_call("fa", name, lengths, query, given, defaults)
+
+
+def _of_positions(library, name, query, given, defaults, positions, row):
+    """A call whose mask is one of positions, [B, 1, Q, K], wherever these lie; `row` reads flags and lengths."""
+    flags = _positions.flags(given)
+
+    def make():
+        mask_of_call(library, name, positions.lengths[2:], flags, defaults)  # an Error where an argument is not read
+        return Read(positions.mask(row, flags))
+
+    return dataclasses.replace(_of_call(library, name, positions.lengths, query, given, defaults), make=make)
+
+
+def varlen(function, query, key, value, cu_seq_q, cu_seq_k=None, **given):
+    """torch.nn.attention.varlen, [tokens, H, D], or keys in pages [N, P, H, D]."""
+    given |= {"cu_seq_q": cu_seq_q, "cu_seq_k": cu_seq_k}
+    given.pop("out", None)
+    defaults = at_default(function, given)
+    if given.get("block_table") is not None:
+        positions = _positions.of(q=query, k=key, cu_seqlens_q=cu_seq_q, cu_seqlens_k=cu_seq_k, **given)
+        return _of_positions("sdpa", "varlen_attn", query, given, defaults, positions, "flash_attn.flash_attn_varlen_func")
+    lengths = (1, query.shape[-2], query.shape[0], key.shape[0])
+    return _of_call("sdpa", "varlen_attn", lengths, query, given, defaults)
 
 
 def _flash_arrays(q=None, k=None, k_cache=None, kv=None, qkv=None, num_heads_q=None, **_):

@@ -278,7 +278,7 @@ def _attention(row):
         try:
             out = call(arguments, keywords)
             if row.arrays is not None:
-                _take_samples(noted, lambda: row.arrays(*arguments, out=out, **keywords))
+                _take_samples(noted, lambda: row.arrays(out, *arguments, **keywords))
             return out
         finally:
             _thread.blind = False

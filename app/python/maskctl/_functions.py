@@ -23,7 +23,7 @@ _FLASH_MODULES = ("flash_attn", "flash_attn_interface", "flash_attn.cute", "flas
 class Function:
     """A function of attention. settled: its arguments say its mask, whatever it calls; leaf: what it calls
     says no more; compiles: it compiles by itself, and does so while other code runs as written; arrays: what
-    it computed with, of its arguments and what it returned, where that can be solved."""
+    it computed with, of what it returned and its arguments, where that can be solved."""
 
     function: Callable
     name: str
@@ -71,14 +71,17 @@ def of_attention(model):
     yield Function(heads, heads.__name__, _by_name(heads, calls.multi_head), leaf=False)
     for function in (flex_attention, *compiled_from(flex_attention)):
         reader = _by_name(flex_attention, calls.flex_attention, flex_attention, function is not flex_attention)
-        yield Function(function, "flex_attention", reader, compiles=True, arrays=_by_name(flex_attention, arrays.flex))
+        yield Function(function, "flex_attention", reader, compiles=True, arrays=_of_named(flex_attention, arrays.flex))
     for module in _FLASH_MODULES:
         for name in _FLASH:
             function = getattr(sys.modules.get(module), name, None)
             if function is not None:
                 reader = _by_name(function, calls.flash, function, f"{module}.{name}")
-                of = _by_name(function, arrays.flash) if name == "flash_attn_func" else None
-                yield Function(function, name, reader, arrays=of)
+                yield Function(function, name, reader, arrays=_of_named(function, arrays.flash))
+    for name in ("varlen_attn", "varlen_attn_out"):
+        function = getattr(sys.modules.get("torch.nn.attention.varlen"), name, None)
+        if function is not None:
+            yield Function(function, name, _by_name(function, calls.varlen, function), arrays=_of_named(function, arrays.varlen))
     yield from _of_transformers(model)
 
 
@@ -119,8 +122,16 @@ def mappings():
 def _by_name(function, reader, *first):
     """A reader that takes the arguments as the function itself would, by name."""
 
-    def read(*arguments, out=None, **keywords):
-        more = {} if out is None else {"out": out}
-        return reader(*first, **calls.named(function, arguments, keywords), **more)
+    def read(*arguments, **keywords):
+        return reader(*first, **calls.named(function, arguments, keywords))
 
     return read
+
+
+def _of_named(function, of):
+    """As _by_name(), for what takes the output first."""
+
+    def arrays_of(out, *arguments, **keywords):
+        return of(out, **calls.named(function, arguments, keywords))
+
+    return arrays_of

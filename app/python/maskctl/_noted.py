@@ -22,7 +22,7 @@ class Noted:
     known: str = ""
     unknown: int = 0
     unread: str = ""
-    samples: list | str | None = None  # of its rows, to be solved; or why there are none
+    samples: tuple | str | None = None  # of its rows, to be solved; or why there are none
     inner: list = dataclasses.field(default_factory=list)
 
     @property

@@ -82,13 +82,15 @@ class Run(Seen):
         for call in self.calls:
             given = ", ".join(f"{key}={value}" for key, value in call.given.items())
             key = (call.module, call.function, "x".join(map(str, call.lengths)), call.dtype, given or "-",
-                   call.known or "-", id(call.mask), call.unread, call.times, call.applied)
+                   call.known or "-", id(call.mask), call.unread, call.times, call.applied, call.obeys)
             rows.setdefault(key, (call, []))[1].append(call.layer)
         words = {id(mask): pattern(mask) for mask in self}
         lines = [("layers", "module", "function", "B x H x Q x K", "dtype", "calls", "given", "known", "mask")]
-        for (module, function, lengths, dtype, given, known, mask, unread, times, applied), (_, layers) in rows.items():
-            said = ", ".join(filter(None, (words.get(mask), f"not read: {unread}" if unread else "",
-                                           f"applied: {applied}" if applied else "")))
+        for (module, function, lengths, dtype, given, known, mask, unread, times, applied, obeys), (_, layers) in rows.items():
+            shown = words.get(mask)
+            if obeys and not unread:
+                shown, applied = f"applied: {shown} ({applied})", ""
+            said = ", ".join(filter(None, (shown, f"not read: {unread}" if unread else "", f"applied: {applied}" if applied else "")))
             lines.append((joined(layers), module, function, lengths, dtype, str(times), given, known, said))
         lines = [tuple(map(_native.printable, line)) for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines)]

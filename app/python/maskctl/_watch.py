@@ -95,7 +95,7 @@ class watch:
         call = Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths, noted.dtype,
                     noted.given, mask, noted.known, noted.unknown, unread)
         if self.run._note(call) and self.prove:
-            if isinstance(noted.samples, list):
+            if isinstance(noted.samples, tuple):
                 self._samples.append((call, noted.samples))
             else:
                 call.applied = f"not solved {noted.samples or 'where its arrays are not known'}"
