@@ -1,14 +1,18 @@
 // why(), against the cell in the mask after each step of the chain.
 #include "maskctl/inspect/why/why.h"
 
+#include <algorithm>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/why/decided.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 
@@ -147,6 +151,36 @@ void check_chain(const std::vector<Mask>& masks, const Chain& chain, const std::
   }
 }
 
+/// Checks that decided_cells() names the step at the top that changed each cell last, as why()
+/// does.
+void check_decided(const Mask& source, const Chain& chain, const std::string& text) {
+  INFO(text);
+  const DecidedCells found = decided_cells(source, chain);
+  REQUIRE(found.by.size() == chain.size());
+  for (Index n = 0; n < 12; ++n) {
+    const Mask& last = found.mask;
+    const Cell cell{pick(0, last.batch() - 1), pick(0, last.heads() - 1),
+                    pick(0, last.queries() - 1), pick(0, last.keys() - 1)};
+    std::optional<std::size_t> wanted;
+    std::size_t top = 0;
+    for (const WhyStep& step : why(source, chain, cell, print_step).steps) {
+      if (step.depth > 0) continue;
+      if (step.before != step.after) wanted = top;
+      ++top;
+    }
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      if (!found.by[i]) continue;
+      const Mask& by = *found.by[i];
+      REQUIRE((by.plane(cell.batch, cell.head)
+                   ->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0) ==
+              (wanted == i));
+    }
+    const bool lost =
+        std::ranges::any_of(chain, [](const Step& step) { return step.is<step::KvLengths>(); });
+    REQUIRE((lost || std::ranges::all_of(found.by, &std::optional<Mask>::has_value)));
+  }
+}
+
 TEST_CASE("the state after every step of random chains is that of the masks") {
   for (int round = 0; round < 1500; ++round) {
     const Index queries = pick(1, 9), keys = pick(0, 1) == 0 ? queries : pick(1, 9);
@@ -161,6 +195,7 @@ TEST_CASE("the state after every step of random chains is that of the masks") {
       text += step + " | ";
     }
     check_chain(masks, chain, text);
+    check_decided(masks.front(), chain, text);
   }
 }
 
