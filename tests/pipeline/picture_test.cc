@@ -59,14 +59,8 @@ TEST_CASE("picture: a picture that fails leaves no file behind", "[picture]") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("picture: pages hold rectangles of small masks and pixels of large ones", "[picture]") {
-  const std::string small = picture_bytes(PictureFormat::kHtml, causal(200));
-  CHECK(small.find("<svg ") != std::string::npos);
-  CHECK(small.find("data:image/png") == std::string::npos);
-  const std::string large = picture_bytes(PictureFormat::kHtml, causal(1000000));
-  CHECK(large.find("<svg ") == std::string::npos);
-  CHECK(large.find("data:image/png;base64,iVBOR") != std::string::npos);
-  CHECK(large.size() < 200000);
+TEST_CASE("picture: a page of any size is small where the mask is", "[picture]") {
+  CHECK(picture_bytes(PictureFormat::kHtml, causal(1000000)).size() < 100000);
 }
 
 }  // namespace maskctl

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "app/cli/commands/ejkernel.h"
@@ -11,6 +12,8 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
+#include "app/reports/page_notes.h"
+#include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/ejkernel.h"
 #include "app/session/elsewhere.h"
@@ -21,6 +24,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/picture.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -29,6 +33,7 @@ namespace {
 struct Members {
   std::vector<Index> list = {0};
   bool all = false;
+  bool given = false;
 
   bool several() const { return all || list.size() > 1; }
   std::vector<Index> of(Index count) const {
@@ -88,8 +93,8 @@ void show_style_options(OptionList& list, ShowOptions& show) {
 
 /// Parses a list of indices: "3", "0,3", "0-3+7" or "all".
 Members parse_members(const std::string& text, std::string_view option) {
-  if (text == "all") return {.all = true};
-  Members out{.list = {}};
+  if (text == "all") return {.all = true, .given = true};
+  Members out{.list = {}, .given = true};
   for (const std::string& part : parse_list(text)) {
     const auto range = range_from(part);
     if (!range || range->size() > static_cast<Index>(kMostPanels)) {
@@ -107,9 +112,10 @@ Members parse_members(const std::string& text, std::string_view option) {
 void declare(OptionList& list, ShowOptions& show) {
   list.operands("SOURCE", show.sources);
   declare_source(list, show.source);
-  list.value("--batch", "LIST|all", "which batches to draw, as 3, 0,3 or 0-3 (0)",
+  list.value("--batch", "LIST|all", "which batches to draw, as 3, 0,3 or 0-3 (0; of a page all)",
              [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
-  list.value("--head", "LIST|all", "which heads to draw; of several, equal ones once (0)",
+  list.value("--head", "LIST|all",
+             "which heads to draw; of several, equal ones once (0; of a page all)",
              [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
   declare_documents(list, show.documents);
   list.flag("--no-segments", "no ids along the axes, and no leaks", show.no_segments);
@@ -169,6 +175,10 @@ DrawOptions draw_options(const ShowOptions& options, Session& session) {
   return out;
 }
 
+bool is_page(const ShowOptions& options) {
+  return !options.output.empty() && picture_format(options.output) == PictureFormat::kHtml;
+}
+
 void check_options(const ShowOptions& options) {
   // Throws for an unknown suffix before anything is read.
   if (!options.output.empty()) picture_format(options.output);
@@ -181,6 +191,11 @@ void check_options(const ShowOptions& options) {
     throw Error(Errc::kInvalidArgument, fmt::format("show: {} goes with -o FILE.png",
                                                     options.scale > 0 ? "--scale" : "--size"));
   }
+  if (is_page(options) && (options.scale > 0 || options.size > 0)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("show: {} goes with .png and .svg; a page zooms",
+                            options.scale > 0 ? "--scale" : "--size"));
+  }
   if (options.scale > 0 && options.size > 0) {
     throw Error(Errc::kInvalidArgument, "show: --scale and --size exclude each other");
   }
@@ -191,11 +206,11 @@ void check_options(const ShowOptions& options) {
     throw Error(Errc::kInvalidArgument,
                 "show: --style ejkernel draws one batch and one head; name one of each");
   }
-  const bool in_characters = options.output.empty() && !options.ejkernel && !options.tiles;
-  if (!options.tokens.empty() && !in_characters) {
+  const bool labels = (options.output.empty() && !options.ejkernel) || is_page(options);
+  if (!options.tokens.empty() && (!labels || options.tiles)) {
     throw Error(Errc::kInvalidArgument,
-                "show: --tokens labels cells that are drawn in characters; leave out -o, --style "
-                "ejkernel and --tiles");
+                "show: --tokens labels cells that are drawn in characters or on a page; leave out "
+                "-o FILE.png or .svg, --style ejkernel and --tiles");
   }
   if (!options.overlay.empty() && options.tiles) {
     throw Error(Errc::kInvalidArgument, "show: --overlay and --tiles exclude each other");
@@ -208,15 +223,54 @@ struct Drawing {
   SegmentTensors ids;
   Tokens tokens;
   std::vector<TileMap> tiles;
+  PageNotes notes;
   Figure figure;
 };
+
+/// Batches and heads beyond the first of these are not compared with each other, to draw equal ones
+/// once, unless they are asked for.
+constexpr Index kMostCompared = 4096;
+
+/// Which batches and heads are drawn: of a page all, as far as it has room.
+std::pair<std::vector<Index>, std::vector<Index>> members_of(const ShowOptions& options,
+                                                             const Mask& mask) {
+  Members batch = options.batch, head = options.head;
+  if (is_page(options)) {
+    batch.all = batch.all || !batch.given;
+    head.all = head.all || !head.given;
+  }
+  std::pair out{batch.of(mask.batch()), head.of(mask.heads())};
+  if (!is_page(options)) return out;
+  if (!head.given && std::ssize(out.second) > kMostCompared) out.second.resize(kMostCompared);
+  const Index room = std::max<Index>(kMostCompared / std::ssize(out.second), 1);
+  if (!batch.given && std::ssize(out.first) > room) out.first.resize(as_size(room));
+  return out;
+}
+
+/// Leaves out the panels that a page has no room for, unless they were asked for, and says so.
+void cut_panels(const ShowOptions& options, Drawing& drawing) {
+  if (!is_page(options) || (options.batch.given && options.head.given)) return;
+  std::vector<Panel>& panels = drawing.figure.panels;
+  if (panels.size() > kMostPanels) panels.resize(kMostPanels);
+  std::size_t shown = 0;
+  for (const Panel& panel : panels) shown += panel.members.size();
+  const auto batches = options.batch.given ? std::ssize(options.batch.of(drawing.mask.batch()))
+                                           : drawing.mask.batch();
+  const auto heads =
+      options.head.given ? std::ssize(options.head.of(drawing.mask.heads())) : drawing.mask.heads();
+  if (static_cast<Index>(shown) == batches * heads) return;
+  drawing.notes.remarks.push_back(
+      fmt::format("The page shows {} of {} batches and heads; --batch and --head choose others.",
+                  shown, batches * heads));
+}
 
 void add_panels(const ShowOptions& options, Drawing& drawing) {
   const Mask& mask = drawing.mask;
   const Mask* other = options.overlay.empty() ? nullptr : &drawing.other;
   Figure& figure = drawing.figure;
-  figure.panels = panels_of(mask, options.batch.of(mask.batch()), options.head.of(mask.heads()),
-                            drawing.ids, other);
+  const auto [batches, heads] = members_of(options, mask);
+  figure.panels = panels_of(mask, batches, heads, drawing.ids, other);
+  cut_panels(options, drawing);
   if (!options.tiles) return;
   drawing.tiles.reserve(figure.panels.size());
   for (Panel& panel : figure.panels) {
@@ -260,7 +314,7 @@ void add_overlay(const ShowOptions& options, Session& session, Drawing& drawing)
 /// none.
 std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   const Mask& mask = drawing.mask;
-  const auto batches = options.batch.of(mask.batch()), heads = options.head.of(mask.heads());
+  const auto [batches, heads] = members_of(options, mask);
   if (std::ssize(batches) == mask.batch() && std::ssize(heads) == mask.heads()) return "";
   const bool overlay = !options.overlay.empty();
   if (!overlay && !(drawing.ids.q && drawing.ids.k)) return "";
@@ -269,14 +323,34 @@ std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   return elsewhere_text(mask, marked, batches, heads, overlay ? "difference" : "leak");
 }
 
+/// What a page says beside the cells: the steps, that of a generated SOURCE first, and findings.
+PageNotes notes_of(const std::string& source, CheckedMask checked, const ShowOptions& options,
+                   Loader& loader) {
+  checked.chain = loader.chain();
+  checked.whole = loader.whole_chain(source, checked.chain);
+  checked.documents = read_documents(options.documents, loader);
+  const CheckResult found = check(checked);
+  const auto parts =
+      loader.generates(source) ? generate_parts(source, loader.context()) : std::nullopt;
+  if (!parts) return page_notes(*checked.start, checked.chain, found);
+  Chain chain = parts->chain;
+  chain.insert(chain.end(), checked.chain.begin(), checked.chain.end());
+  return page_notes(parts->start, chain, found);
+}
+
 Answer show(const std::string& source, const ShowOptions& options, Loader& loader,
             Session& session) {
   LoadedMask loaded;
+  CheckedMask checked;
   if (options.source.ejkernel) {
     if (options.ejkernel && options.output.empty()) {
       return {ejkernel::visualized(loader, source, visualize_request(options))};
     }
     loaded = ejkernel::drawn(loader, source);
+  } else if (is_page(options)) {
+    CheckedSource read = read_checked(source, loader);
+    loaded = read.checked.start ? std::move(read.loaded) : loader.read(source);
+    checked = std::move(read.checked);
   } else {
     loaded = loader.read(source);
   }
@@ -302,6 +376,8 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
   drawing.figure.pad_id = documents ? documents->pad_id : -1;
   drawing.tokens = tokens_of(read_tokens(options.tokens, loader.max_bytes()), mask);
   drawing.tokens.label(drawing.figure);
+  if (checked.start) drawing.notes = notes_of(source, std::move(checked), options, loader);
+  drawing.figure.notes = &drawing.notes;
   add_panels(options, drawing);
   const std::string elsewhere = elsewhere_of(options, drawing);
   if (options.output.empty()) {
@@ -309,6 +385,7 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
     return {elsewhere.empty() ? text : text + elsewhere + "\n"};
   }
   write_picture_of(options, drawing.figure);
+  for (const std::string& remark : drawing.notes.remarks) session.note(remark);
   if (!elsewhere.empty()) session.note(elsewhere);
   return {};
 }
@@ -333,6 +410,7 @@ extern const Command kShow = command<ShowOptions, declare, run>({
     .examples =
         "  maskctl show mask.npy --head 3\n"
         "  maskctl show mask.npy --head all -o heads.png\n"
+        "  maskctl show mask.npy --segments seg.npy -o page.html\n"
         "  maskctl show mask.npy --head 0,3 --title 'before and after' --size 1600 -o h.svg\n"
         "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
         "  maskctl show mask.npy --style ejkernel --block 64\n"

@@ -10,7 +10,9 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/io/formats/png/png.h"
 #include "maskctl/io/streams/byte_sink.h"
-#include "maskctl/render/picture/html.h"
+#include "maskctl/io/streams/deflate.h"
+#include "maskctl/render/page/page.h"
+#include "maskctl/render/picture/markup.h"
 #include "maskctl/render/picture/raster.h"
 #include "maskctl/render/picture/svg.h"
 
@@ -38,22 +40,9 @@ std::vector<std::byte> encode(const Raster& raster) {
   return png_bytes({raster.width, raster.height, palette, raster.pixels});
 }
 
-/// Draws the cells as SVG rectangles if there are few, else as PNG, which is smaller then.
-std::string html_cells(const InkGrid& grid, Palette palette, UnitSize unit) {
-  if (grid.inks.empty()) return "";
-  if (!grid.blocks && grid_rects(grid).size() <= kMaxSvgRects) {
-    return svg_element(grid, palette, unit);
-  }
-  return png_element(encode(draw_cells_raster(grid, palette, {1, 1})));
-}
-
 std::string html(const Figure& figure, const PictureOptions& options) {
-  const std::vector<InkGrid> grids = picture_grids(figure, options);
-  std::vector<std::string> cells;
-  for (const InkGrid& grid : grids) {
-    cells.push_back(html_cells(grid, options.palette, unit_size(figure, grid, options)));
-  }
-  return draw_html(figure, options, grids, cells);
+  const PageData data = page_data(figure, options);
+  return draw_page(data, base64(deflated(data.runs)));
 }
 
 std::string_view suffix_of(PictureFormat format) {

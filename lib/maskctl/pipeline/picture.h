@@ -20,7 +20,8 @@ bool is_picture_name(std::string_view dest);
 
 /// The content of a picture file; equal input gives equal bytes. The cost depends on how many lines
 /// or runs the mask has (see density.h), not on its number of cells: a mask of 1M x 1M takes
-/// milliseconds. Throws like check_picture().
+/// milliseconds. A page takes the runs of all cells, and is drawn in larger units where these are
+/// too many. Throws like check_picture().
 std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options = {});
 

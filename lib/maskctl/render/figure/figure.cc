@@ -168,6 +168,7 @@ std::vector<Panel> panels_of(const Mask& mask, std::span<const Index> batches,
         group = groups.end() - 1;
       }
       group->members[b].push_back(h);
+      group->panel.members.emplace_back(b, h);
     }
   }
   std::vector<Panel> out;

@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/render/figure/axis_labels.h"
+#include "maskctl/render/figure/page_notes.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -31,6 +33,7 @@ struct Panel {
   const TileMap* tiles = nullptr;
   std::optional<BlockSize> tile_size = {};
   std::string name = {};  // such as "batch 0, heads 0-3, 5"; empty: not shown
+  std::vector<std::pair<Index, Index>> members = {};  // its batches and heads, if known
   /// Segment ids, one for each query and key of the plane; empty: not shown. If both are set and
   /// there is no second mask, leaks are marked, and leaks and open cells of padding are counted.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
@@ -51,9 +54,11 @@ struct Figure {
   /// the whole mask.
   std::optional<Range> queries = {}, keys = {};
   /// Labels of all queries and of all keys, which must outlive the drawing; null: not shown. Only
-  /// drawings in characters show them.
+  /// drawings in characters and pages show them.
   const AxisLabels* q_labels = nullptr;
   const AxisLabels* k_labels = nullptr;
+  /// What is known beside the cells, which must outlive the drawing; only pages show it.
+  const PageNotes* notes = nullptr;
 
   bool labelled() const { return q_labels != nullptr || k_labels != nullptr; }
 };

@@ -1,4 +1,4 @@
-// How large a picture is, and what is around its cells; raster.h, svg.h and html.h draw it.
+// How large a picture is, and what is around its cells; raster.h and svg.h draw it.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,7 @@
 
 namespace maskctl {
 
+/// Of these a page (page/page.h), which zooms, heeds only the palette.
 struct PictureOptions {
   /// The most pixels (2 .. 4096) on the longer side of the matrix, without rulers; panels next to
   /// each other share them. If the cells do not fit, a pixel stands for a block of cells.
