@@ -80,7 +80,7 @@ struct MaskInfoExtras {
 /// may fill a cache, reading functions are not const, and one object must not be used by two
 /// threads; copies share arrays and are cheap.
 /// All functions throw PythonError with ejkernel's type and message. Source:
-/// ejkernel.types.mask.MaskInfo, including its oddities; see docs/ejkernel.md.
+/// ejkernel.types.mask.MaskInfo, including its oddities; see docs/developers/ejkernel.md.
 class MaskInfo {
  public:
   MaskInfo() = default;
