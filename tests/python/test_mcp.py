@@ -50,7 +50,8 @@ def test_a_session_begins_with_a_version_that_both_know(server):
 
 
 def test_notifications_have_no_answer(server):
-    lines = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n\n{"jsonrpc": "2.0", "id": "a", "method": "ping"}'
+    lines = (b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n\n'
+             b'{"jsonrpc": "2.0", "id": "a", "method": "ping"}')
     assert server("", raw=lines) == {"jsonrpc": "2.0", "id": "a", "result": {}}
 
 
@@ -74,8 +75,10 @@ def test_answers_have_the_exit_status_and_the_fields_of_json(tool, samples):
     assert result["structuredContent"]["status"] == 1
     assert result["structuredContent"]["answer"]["findings"][0]["id"] == "document-leak"
     assert "document-leak" in said(result)
-    assert tool("check", sources="gen:causal:n=8", expect=["causal", "no-empty-rows"])["structuredContent"]["status"] == 0
-    assert tool("recognise", sources=["gen:window:keys=3,n=16"])["structuredContent"]["answer"]["pipeline"] == "window:keys=3"
+    held = tool("check", sources="gen:causal:n=8", expect=["causal", "no-empty-rows"])
+    assert held["structuredContent"]["status"] == 0
+    recognised = tool("recognise", sources=["gen:window:keys=3,n=16"])["structuredContent"]["answer"]
+    assert recognised["pipeline"] == "window:keys=3"
     cause = tool("diff", a="gen:window:keys=3,n=16", b="gen:window:keys=4,n=16")["structuredContent"]["answer"]["cause"]
     assert cause["text"] == "B = A with window keys 4 instead of 3"
     assert tool("why", source="gen:causal:n=8", cell="2,5")["structuredContent"]["answer"]["open"] is False
@@ -128,8 +131,8 @@ def test_bad_arguments_and_hostile_paths_are_errors_of_the_tool(tool, tmp_path, 
 
 
 def test_hostile_files_are_errors_of_the_tool(tool, tmp_path):
-    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<i8', 'fortran_order': False, 'shape': "
-                                        b"(9000000000, 9000000000), }".ljust(117) + b"\n")
+    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (9000000000, 9000000000), }"
+    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.ljust(117) + b"\n")
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     for file in ("huge.npy", "objects.npy"):
         assert tool("check", sources=[file])["isError"]

@@ -32,7 +32,7 @@ TOOLS = {
 }
 _OPERANDS = {
     "sources": {"type": "array", "items": {"type": "string"}, "description": "SOURCEs: files, FILE:KEY, or gen:STEP"},
-    "source": {"type": "string", "description": "SOURCE: a file, FILE:KEY, or gen:STEP; `none` for verify without a mask"},
+    "source": {"type": "string", "description": "SOURCE: a file, FILE:KEY, or gen:STEP; `none`: no mask (verify)"},
     "a": {"type": "string", "description": "the first SOURCE"},
     "b": {"type": "string", "description": "the second SOURCE"},
     "cell": {"type": "string", "description": "the pair: QUERY,KEY or BATCH,HEAD,QUERY,KEY"},
