@@ -1,6 +1,7 @@
 #include "maskctl/inspect/recognise/cells.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "maskctl/mask/rows.h"
@@ -196,6 +197,42 @@ Touched touched(const Plane& plane) {
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags) {
   std::vector<Range> out;
   for (const Run& run : byte_runs(flags)) out.push_back({run.begin, run.end});
+  return out;
+}
+
+DifferingCells::DifferingCells(const PlanePtr& target) : target_(target) {
+  constexpr Index kSmallCells = Index{1} << 14;
+  if (target->queries() * target->keys() > kSmallCells) return;
+  words_per_row_ = words_for(target->keys());
+  words_.resize(as_size(target->queries() * words_per_row_));
+  target->rows({0, target->queries()}, [&](Range rows, const Keys& keys) {
+    for (Index q = rows.begin; q < rows.end; ++q) {
+      const auto row = std::span(words_).subspan(as_size(q * words_per_row_));
+      if (keys.is_words()) std::ranges::copy(keys.words, row.begin());
+      for (const Run& run : keys.runs) set_bits(row, {run.begin, run.end});
+    }
+  });
+  open_ = popcount(words_);
+}
+
+Index DifferingCells::operator()(const PlanePtr& plane) const {
+  if (words_per_row_ == 0) return differing_cells(plane, target_);
+  Index out = open_;  // as if no row had an open key
+  std::vector<std::uint64_t> row(as_size(words_per_row_));
+  plane->rows({0, plane->queries()}, [&](Range rows, const Keys& keys) {
+    if (keys.is_words()) {
+      std::ranges::copy(keys.words, row.begin());
+    } else {
+      runs_to_words(keys.runs, row);
+    }
+    const std::uint64_t* target = words_.data() + rows.begin * words_per_row_;
+    for (Index q = rows.begin; q < rows.end; ++q) {
+      for (const std::uint64_t word : row) {
+        out += std::popcount(word ^ *target) - std::popcount(*target);
+        ++target;
+      }
+    }
+  });
   return out;
 }
 

@@ -94,6 +94,19 @@ Touched touched(const Plane& plane);
 /// The longest ranges in which no flag is 0.
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
 
+/// Counts the cells in which planes differ from a target; the rows of a small one are read once.
+class DifferingCells {
+ public:
+  explicit DifferingCells(const PlanePtr& target);
+  Index operator()(const PlanePtr& plane) const;
+
+ private:
+  PlanePtr target_;
+  Index words_per_row_ = 0;           // 0: the target is large
+  std::vector<std::uint64_t> words_;  // its open cells
+  Index open_ = 0;
+};
+
 /// The cost of reading the plane once: the number of its bands, or of the words in its memory.
 Index weight_of(const Plane& plane);
 

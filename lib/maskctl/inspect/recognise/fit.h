@@ -36,6 +36,8 @@ std::vector<Fitted> fitted(const Fit& fit, const Chain& start);
 
 /// The chain applied to an all-open plane; null if a step does not fit the plane.
 PlanePtr plane_of(const Chain& chain, const Extent& extent);
+/// The steps applied to a mask of a single plane; null if one does not fit.
+PlanePtr plane_of(const Mask& from, std::span<const Step> chain);
 
 /// How many chains can be applied to a plane like this one within a short time.
 Index affordable_trials(const Plane& plane);
