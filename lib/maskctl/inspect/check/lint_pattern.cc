@@ -278,10 +278,14 @@ class Unexplained {
   }
 
   /// Whether the steps cut tokens into documents or chunks, and all cells are open between these,
-  /// are exceptions, and are few beside the others.
+  /// are exceptions, and are few beside the others of their planes.
   bool cross_borders() const {
     constexpr Index kMostShare = 8;
-    if (kMostShare * residue_.cells > mask_.count() - residue_.cells) return false;
+    const auto many = [this](Index b, Index h) {
+      const Index cells = cells_.plane(b, h)->count();
+      return kMostShare * cells > mask_.plane(b, h)->count() - cells;
+    };
+    if (any_plane(many)) return false;
     const Mask inside = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
     return zip(Op::kSub, cells_, zip(Op::kSub, mask_, inside)).count() == 0 &&
            3 * std::ranges::count_if(residue_.first, is_odd()) >= std::ssize(residue_.first);
@@ -294,6 +298,7 @@ class Unexplained {
   bool joins_documents() const {
     if (!are_documents(pattern_.found.chain)) return false;
     const Mask documents = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
+    if (documents.count() == documents.cells()) return false;  // they are too short
     return any_plane([&](Index b, Index h) {
       const Plane& steps = *steps_.plane(b, h);
       const PlanePtr opened = combine(Op::kSub, mask_.plane(b, h), steps_.plane(b, h));
@@ -367,14 +372,18 @@ class Unexplained {
     };
   }
 
-  /// True if the steps open this cell, but no other cell of its diagonal: it is the corner where a
-  /// window ends.
+  /// True if the steps open this cell, and neither the next one away from the diagonal in its row
+  /// nor that in its column: it is the corner where the window of a document ends, which sinks may
+  /// leave open in another document.
   bool is_end_of_window(const Cell& cell) const {
-    const Index diagonal = cell.key - cell.query;
     const PlanePtr& plane = steps_.plane(cell.batch, cell.head);
-    const PlanePtr line = diagonal_band(mask_.queries(), mask_.keys(), diagonal, diagonal);
-    return plane->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) == 1 &&
-           combine(Op::kAnd, plane, line)->count() == 1;
+    const auto opens = [&](Index query, Index key) {
+      return plane->count(intersect({query, query + 1}, {0, mask_.queries()}),
+                          intersect({key, key + 1}, {0, mask_.keys()})) > 0;
+    };
+    const Index out = cell.key > cell.query + mask_.keys() - mask_.queries() ? 1 : -1;
+    return opens(cell.query, cell.key) && !opens(cell.query, cell.key + out) &&
+           !opens(cell.query - out, cell.key);
   }
 
   /// True when the cell with query and key exchanged is unexplained too.
