@@ -95,7 +95,8 @@ struct Tally {
 TEST_CASE("recognise: every line is true, and no law believes another", "[sentences]") {
   const Scratch scratch;
   Tally tally;
-  for (Index i = 0; i < draws_asked(200); ++i) {
+  const Index draws = draws_asked(200);
+  for (Index i = 0; i < draws; ++i) {
     const std::uint64_t seed = first_draw() + static_cast<std::uint64_t>(i);
     const Mask mask = MaskDraws(seed + 7000).mask();
     std::mt19937_64 random(seed);
@@ -114,20 +115,13 @@ TEST_CASE("recognise: every line is true, and no law believes another", "[senten
     const std::string wrong = laws.wrong(said.text, said.status, whole.text);
     tally.lines += std::ranges::count(said.text, '\n');
     if (!wrong.empty()) FAIL_CHECK("mask " << seed << ": " << wrong << "\n" << said.text);
-    if (i % 4 > 0) continue;
+    if (i % draws_per_lie() > 0) continue;
     const Dense made = laws.made();
     for (Index n = 0; const auto lie = with_lie(said.text, n); ++n) {
       ++tally.lies;
       // A pipeline is judged as it is printed in full, so both reports tell the lie.
       const std::string in_whole = said.text == whole.text ? *lie : whole.text;
-      std::string found;
-      try {
-        found = laws.wrong(*lie, said.status, in_whole);
-      } catch (const Error&) {
-        continue;  // these steps do not fit the mask
-      } catch (const twin::Refused&) {
-        continue;
-      }
+      const std::string found = laws.wrong(*lie, said.status, in_whole);
       // Another pipeline may make the same cells: then it is no lie.
       const auto line = [](const std::string& text) {
         const std::size_t begin = text.find("pipeline");
@@ -141,13 +135,14 @@ TEST_CASE("recognise: every line is true, and no law believes another", "[senten
   }
   INFO(tally.lines << " lines");
   CHECK(tally.believed == 0);
-  CHECK(tally.lies > rounds(300));
+  CHECK(tally.lies > 6 * draws / draws_per_lie());
 }
 
 TEST_CASE("diff: every line is true, and no law believes another", "[sentences]") {
   const Scratch scratch;
   Tally tally;
-  for (Index i = 0; i < draws_asked(100); ++i) {
+  const Index draws = draws_asked(100);
+  for (Index i = 0; i < draws; ++i) {
     const std::uint64_t seed = first_draw() + static_cast<std::uint64_t>(i);
     const DrawnPair pair = MaskDraws(seed + 31000).pair();
     std::mt19937_64 random(seed);
@@ -165,7 +160,7 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
     const std::string wrong = laws.wrong(said.text, said.status);
     tally.lines += std::ranges::count(said.text, '\n');
     if (!wrong.empty()) FAIL_CHECK("pair " << seed << ": " << wrong << "\n" << said.text);
-    if (i % 4 > 0) continue;
+    if (i % draws_per_lie() > 0) continue;
     const std::vector<Dense> made = laws.made();
     for (Index n = 0; const auto lie = with_lie(said.text, n); ++n) {
       ++tally.lies;
@@ -173,14 +168,7 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
         static const std::regex lines("\n(?:A is|B is|edit)  .*");
         return std::regex_replace(text, lines, "");
       };
-      std::string found;
-      try {
-        found = laws.wrong(*lie, said.status);
-      } catch (const Error&) {
-        continue;  // these steps do not fit the mask
-      } catch (const twin::Refused&) {
-        continue;
-      }
+      const std::string found = laws.wrong(*lie, said.status);
       // Another pipeline may make the same cells: then it is no lie.
       const bool same = steps(*lie) == steps(said.text) && laws.made() == made;
       if (!found.empty() || same) continue;
@@ -189,7 +177,7 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
     }
   }
   CHECK(tally.believed == 0);
-  CHECK(tally.lies > rounds(300));
+  CHECK(tally.lies > 12 * draws / draws_per_lie());
 }
 
 /// An array as programs store masks: flags, biases of several minima, numbers that add, padding,
@@ -271,7 +259,8 @@ class ArrayDraws {
 TEST_CASE("info: every line is true, and no law believes another", "[sentences]") {
   const Scratch scratch;
   Tally tally;
-  for (Index i = 0; i < draws_asked(600); ++i) {
+  const Index draws = draws_asked(600);
+  for (Index i = 0; i < draws; ++i) {
     const std::uint64_t seed = first_draw() + static_cast<std::uint64_t>(i);
     ArrayDraws::Drawn drawn = ArrayDraws(seed).next();
     drawn.plain.name = scratch / "array.npy";
@@ -283,7 +272,7 @@ TEST_CASE("info: every line is true, and no law believes another", "[sentences]"
     const std::string wrong = laws.wrong(said.text);
     tally.lines += std::ranges::count(said.text, '\n');
     if (!wrong.empty()) FAIL_CHECK("array " << seed << ": " << wrong << "\n" << said.text);
-    if (i % 4 > 0) continue;
+    if (i % draws_per_lie() > 0) continue;
     // The name of the file and how the mask is held are no claims about its cells.
     const std::size_t claims = said.text.find('\n'), held = said.text.find("\n  memory");
     for (Index n = 0; const auto lie = with_lie(said.text.substr(claims, held - claims), n); ++n) {
@@ -294,7 +283,7 @@ TEST_CASE("info: every line is true, and no law believes another", "[sentences]"
     }
   }
   CHECK(tally.believed == 0);
-  CHECK(tally.lies > rounds(300));
+  CHECK(tally.lies > 2 * draws / draws_per_lie());
 }
 
 }  // namespace

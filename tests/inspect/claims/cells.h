@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/mask.h"
+#include "support/twin.h"
 
 namespace maskctl::test {
 
@@ -14,11 +14,11 @@ namespace maskctl::test {
 class PlainCells {
  public:
   explicit PlainCells(const Mask& mask)
-      : batch_(mask.batch()), heads_(mask.heads()), queries_(mask.queries()), keys_(mask.keys()) {
-    for (Index b = 0; b < batch_; ++b)
-      for (Index h = 0; h < heads_; ++h)
-        for (Index q = 0; q < queries_; ++q)
-          for (Index k = 0; k < keys_; ++k) open_.push_back(is_open(mask, {b, h, q, k}));
+      : batch_(mask.batch()),
+        heads_(mask.heads()),
+        queries_(mask.queries()),
+        keys_(mask.keys()),
+        open_(twin::dense_of(mask).cells) {
     find_groups();
   }
   Index batch() const { return batch_; }
@@ -28,7 +28,8 @@ class PlainCells {
   /// The key of query 0, where the last query is the last key.
   Index shift() const { return keys_ - queries_; }
   bool open(Index b, Index h, Index q, Index k) const {
-    return open_[row_of(b, h, q) * static_cast<std::size_t>(keys_) + static_cast<std::size_t>(k)];
+    return open_[row_of(b, h, q) * static_cast<std::size_t>(keys_) + static_cast<std::size_t>(k)] !=
+           0;
   }
 
   using InPlane = std::function<bool(Index q, Index k)>;
@@ -119,7 +120,7 @@ class PlainCells {
   }
 
   Index batch_, heads_, queries_, keys_;
-  std::vector<bool> open_;
+  std::vector<std::uint8_t> open_;
   std::vector<Index> group_ends_;
 };
 

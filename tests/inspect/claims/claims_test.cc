@@ -158,7 +158,7 @@ TEST_CASE("check: what a finding says of drawn masks, steps and arrays is true",
     judge(question, fmt::format("seed {}, steps {}", seed, to_text(question.chain, "ids.npz")),
           said);
   }
-  CHECK(said.size() > 30);
+  CHECK((asked_by_hand() || said.size() > 30));
   for (Index i = 0; i < draws_asked(1000); ++i) {
     const auto seed = static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i));
     FormMaker forms(seed);
@@ -171,7 +171,7 @@ TEST_CASE("check: what a finding says of drawn masks, steps and arrays is true",
       judge(question(), "the question of its claim", said);
     }
     INFO("no question has " << rule.id << ": its claim needs a question()");
-    CHECK((kSanitized || said.contains(rule.key)));
+    CHECK((kSanitized || asked_by_hand() || said.contains(rule.key)));
   }
 }
 

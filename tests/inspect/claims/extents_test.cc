@@ -5,23 +5,23 @@
 #include <random>
 
 #include "inspect/claims/claims.h"
+#include "inspect/sentences/draws_asked.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/load.h"
 #include "support/catch_compat.h"
-#include "support/rounds.h"
 
 namespace maskctl::test {
 namespace {
 
 TEST_CASE("check: cells of exchanged extents are found, and what is said of them is true",
           "[claims]") {
-  std::mt19937 random(5);
+  std::mt19937_64 random(5 + first_draw());
   const auto pick = [&](Index low, Index high) {
     return std::uniform_int_distribution(low, high)(random);
   };
-  int found = 0;
-  const int all = rounds(300);
-  for (int i = 0; i < all; ++i) {
+  Index found = 0;
+  const Index all = draws_asked(300);
+  for (Index i = 0; i < all; ++i) {
     const Index queries = pick(8, 24), keys = queries + pick(1, 16);
     const std::string chain = std::array{
         std::string("causal:align=bottom-right"), std::string("causal:align=top-left"),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect/sentences/patterns.h"
 #include "maskctl/base/index.h"
 
 namespace maskctl::test {
@@ -108,13 +109,13 @@ Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const
 inline Truth truth_of(std::string line, const Bias& bias) {
   std::smatch m;
   Truth out{0, bias.heads};
-  if (std::regex_search(line, m, std::regex(R"( \((\d+) of (\d+) heads\))"))) {
+  if (std::regex_search(line, m, compiled(R"( \((\d+) of (\d+) heads\))"))) {
     if (whole(m[2]) != bias.heads) return out;
     out.said = whole(m[1]);
     line = m.prefix().str() + m.suffix().str();
   }
   const auto is = [&](const std::string& pattern) {
-    return std::regex_match(line, m, std::regex(pattern));
+    return std::regex_match(line, m, compiled(pattern));
   };
   if (line == "nothing is added where it is open") {
     out.true_in = bias.count([&](Index h) {

@@ -57,8 +57,8 @@ class CauseSaid {
     }
     std::smatch m;
     if (std::regex_match(text, m,
-                         std::regex("irregular: no rule, row, column or rectangle explains the "
-                                    "([0-9,]+) cells that differ"))) {
+                         compiled("irregular: no rule, row, column or rectangle explains the "
+                                  "([0-9,]+) cells that differ"))) {
       return number(m[1]) == open(twin::zip(Op::kXor, a_, b_)) ? "" : "another number of cells";
     }
     if (!text.starts_with("B = A with ")) return "unknown sentence";
@@ -91,7 +91,7 @@ class CauseSaid {
   /// Sentences about heads, batches and moved cells; nothing for others.
   std::optional<bool> whole_mask(const std::string& rest) const {
     std::smatch m;
-    if (std::regex_match(rest, m, std::regex("all cells moved by (-?\\d+) (keys|queries)"))) {
+    if (std::regex_match(rest, m, compiled("all cells moved by (-?\\d+) (keys|queries)"))) {
       const Index by = number(m[1]), down = m[2] == "queries" ? by : 0,
                   right = m[2] == "keys" ? by : 0;
       return by != 0 &&
@@ -101,7 +101,7 @@ class CauseSaid {
                       a_.get(b, h, from_q, from_k);
              });
     }
-    if (std::regex_match(rest, m, std::regex("(heads|batches) permuted: B's (.*)"))) {
+    if (std::regex_match(rest, m, compiled("(heads|batches) permuted: B's (.*)"))) {
       return permuted(m[1] == "heads", m[2]);
     }
     const auto heads = [&](bool any) {
@@ -120,15 +120,15 @@ class CauseSaid {
     if (rest == "what is open in any head for each head") return b_ == heads(true);
     return std::nullopt;
   }
-  /// "1 is A's 3, 3 is A's 1, and 4 more".
+  /// "1 is A's 3, 3 is A's 1, and 4 more": all others are unmoved, or among those not listed.
   bool permuted(bool heads, std::string list) const {
     std::map<Index, Index> from;
     static const std::regex one(R"((\d+) is A's (\d+))"), more(R"(, and (\d+) more$)");
     for (std::sregex_iterator i(list.begin(), list.end(), one), end; i != end; ++i) {
-      from[number((*i)[1])] = number((*i)[2]);
+      if (!from.emplace(number((*i)[1]), number((*i)[2])).second) return false;
     }
     std::smatch m;
-    const bool cut = std::regex_search(list, m, more);
+    Index not_listed = std::regex_search(list, m, more) ? number(m[1]) : 0;
     const Index members = heads ? a_.h : a_.b;
     const auto same = [&](Index in_b, Index in_a) {
       return heads ? twin::sliced(b_, {0, b_.b}, {in_b, in_b + 1}, {0, b_.q}, {0, b_.k}) ==
@@ -137,22 +137,30 @@ class CauseSaid {
                          twin::sliced(a_, {in_a, in_a + 1}, {0, a_.h}, {0, a_.q}, {0, a_.k});
     };
     std::set<Index> used;
-    for (Index i = 0; i < members; ++i) {
-      const auto at = from.find(i);
-      if (at == from.end() && cut) continue;
-      const Index source = at == from.end() ? i : at->second;
-      if (source >= members || (at != from.end() && source == i) || !same(i, source)) return false;
+    for (const auto& [i, source] : from) {
+      if (i >= members || source >= members || same(i, i) || !same(i, source)) return false;
       if (!used.insert(source).second) return false;
     }
-    return std::ranges::all_of(from, [&](const auto& moved) { return moved.first < members; });
+    for (Index i = 0; i < members; ++i)
+      if (same(i, i) && !used.insert(i).second) return false;
+    for (Index i = 0; i < members; ++i) {
+      if (same(i, i) || from.contains(i)) continue;
+      if (!from.empty() && i < from.rbegin()->first) return false;  // the first ones are listed
+      Index source = 0;
+      while (source < members && (used.contains(source) || !same(i, source))) ++source;
+      if (!used.insert(source).second || source == members) return false;
+      --not_listed;
+    }
+    return not_listed == 0;
   }
 
   // ---- the words of steps, then cells ----
 
+  using PlaneAt = std::pair<Index, Index>;  // batch and head
   struct Group {
     std::vector<Clause> clauses;
-    std::vector<std::pair<Index, Index>> planes;  // empty: all
-    Index more = 0;                               // how many planes are not listed
+    std::vector<PlaneAt> planes;  // empty: all
+    Index more = 0;               // how many planes are not listed
   };
 
   static bool take(const std::string& text, std::size_t& from, std::string_view word) {
@@ -287,43 +295,55 @@ class CauseSaid {
   /// True if documents of the printed pipelines put the query in one and the key in the other, or
   /// documents that make B's plane, or A's, but for few cells.
   bool crosses(const Cell& cell, Index of_query, Index of_key) const {
+    const auto says = [&](const Chain& chain) {
+      return std::ranges::any_of(
+          chain, [&](const Step& step) { return sees(step, cell, of_query, of_key); });
+    };
+    return says(steps_of_plane(said_.b, cell.batch, cell.head)) ||
+           says(steps_of_plane(said_.a, cell.batch, cell.head)) ||
+           any_rule_of(plane_in(mask_b_, cell), says) || any_rule_of(plane_in(mask_a_, cell), says);
+  }
+  static PlanePtr plane_in(const Mask& mask, const Cell& cell) {
+    return mask.plane(mask.batch() == 1 ? 0 : cell.batch, mask.heads() == 1 ? 0 : cell.head);
+  }
+  /// True if the step has documents of these numbers, and the query is in one, the key in the
+  /// other.
+  bool sees(const Step& step, const Cell& cell, Index of_query, Index of_key) const {
+    const auto ids = ids_of_step(step, a_.q, a_.k);
+    if (!ids) return false;
+    const auto number_of = [&](Index id) -> Index {
+      std::set<Index> before;
+      for (const Index other : ids->k) {
+        if (other == id) return std::ssize(before);
+        if (other >= 0) before.insert(other);
+      }
+      return -1;
+    };
+    const Index in_q = ids->q[static_cast<std::size_t>(cell.query)],
+                in_k = ids->k[static_cast<std::size_t>(cell.key)];
+    if (in_q < 0 || in_k < 0 || in_q == in_k) return false;
+    // Lengths number their documents from the first on, empty ones too.
+    const bool lengths = step.is<step::DocumentLengths>() || step.is<step::Within>();
+    return lengths ? in_q == of_query && in_k == of_key
+                   : number_of(in_q) == of_query && number_of(in_k) == of_key;
+  }
+  /// True if `says` holds of some steps that make the plane but for few cells. What is found first
+  /// depends on how the plane is stored. What was found is kept for the next sentence of the plane.
+  template <typename Says>
+  static bool any_rule_of(const PlanePtr& plane, const Says& says) {
     constexpr Index kFewCells = 4;
-    std::vector<Chain> chains{steps_of_plane(said_.b, cell.batch, cell.head),
-                              steps_of_plane(said_.a, cell.batch, cell.head)};
-    for (const Mask* side : {&mask_b_, &mask_a_}) {
-      const Mask plane(
-          side->plane(side->batch() == 1 ? 0 : cell.batch, side->heads() == 1 ? 0 : cell.head));
-      // What is found first depends on how the plane is stored.
-      const Mask lines(recognition::compacted(plane.plane(0, 0), 0));
-      for (const Mask& form : {plane, lines, twin::mask_of(twin::dense_of(plane))}) {
-        for (const bool guess : {false, true}) {
-          Recognised found = recognise(form, {.guess = guess});
-          if (found.residue.cells <= kFewCells) chains.push_back(std::move(found.chain));
-        }
+    static std::map<std::pair<Index, std::vector<std::uint8_t>>, std::vector<Recognised>> known;
+    if (known.size() > 64) known.clear();
+    const Dense cells = twin::dense_of(*plane);
+    std::vector<Recognised>& found = known[{cells.k, cells.cells}];
+    for (std::size_t i = 0; i < 6; ++i) {
+      if (i == found.size()) {
+        const PlanePtr form = i < 2   ? recognition::compacted(plane, 0)
+                              : i < 4 ? plane
+                                      : twin::plane_of_matrix(cells);
+        found.push_back(recognise(Mask(form), {.guess = i % 2 == 1}));
       }
-    }
-    for (const Chain& chain : chains) {
-      for (const Step& step : chain) {
-        const auto ids = ids_of_step(step, a_.q, a_.k);
-        if (!ids) continue;
-        const auto number_of = [&](Index id) -> Index {
-          std::set<Index> before;
-          for (const Index other : ids->k) {
-            if (other == id) return std::ssize(before);
-            if (other >= 0) before.insert(other);
-          }
-          return -1;
-        };
-        const Index in_q = ids->q[static_cast<std::size_t>(cell.query)],
-                    in_k = ids->k[static_cast<std::size_t>(cell.key)];
-        if (in_q < 0 || in_k < 0 || in_q == in_k) continue;
-        // Lengths number their documents from the first on, empty ones too.
-        const bool lengths = step.is<step::DocumentLengths>() || step.is<step::Within>();
-        if (lengths ? in_q == of_query && in_k == of_key
-                    : number_of(in_q) == of_query && number_of(in_k) == of_key) {
-          return true;
-        }
-      }
+      if (found[i].residue.cells <= kFewCells && says(found[i].chain)) return true;
     }
     return false;
   }
@@ -331,39 +351,67 @@ class CauseSaid {
   // ---- groups: the steps in which the pipelines of a plane differ ----
 
   std::string groups_wrong(const std::vector<Group>& groups) {
-    std::set<std::pair<Index, Index>> said_planes;
-    Index more = 0;
+    std::set<PlaneAt> named;
     for (const Group& group : groups) {
-      std::vector<std::pair<Index, Index>> planes = group.planes;
+      std::vector<PlaneAt> planes = group.planes;
       if (planes.empty()) {
         if (groups.size() > 1) return "a group without planes";
         for (Index b = 0; b < a_.b; ++b)
           for (Index h = 0; h < a_.h; ++h) planes.emplace_back(b, h);
       }
-      more += group.more;
-      for (const auto& [b, h] : planes) {
-        if (!said_planes.emplace(b, h).second) return "a plane in two groups";
-        if (twin::plane_of(a_, b, h) == twin::plane_of(b_, b, h))
-          return "a plane that does not differ";
-        if (std::string error = plane_wrong(group.clauses, b, h); !error.empty()) {
-          return "batch " + std::to_string(b) + ", head " + std::to_string(h) + ": " + error;
+      for (const PlaneAt& at : planes) {
+        if (!named.insert(at).second) return "a plane in two groups";
+        if (!differs(at)) return "a plane that does not differ";
+        const auto [error, by_edit] = plane_truth(group.clauses, at);
+        if (!error.empty()) {
+          return "batch " + std::to_string(at.first) + ", head " + std::to_string(at.second) +
+                 ": " + error;
         }
+        if (by_edit) tell_by_edit(at);
       }
     }
-    Index unnamed = 0;
-    for (Index b = 0; b < a_.b; ++b) {
-      for (Index h = 0; h < a_.h; ++h) {
-        if (said_planes.contains({b, h})) continue;
-        if (twin::plane_of(a_, b, h) == twin::plane_of(b_, b, h)) continue;
-        if (!plane_wrong({}, b, h).empty()) ++unnamed;
-      }
-    }
-    return unnamed == more ? "" : "planes that are not named";
+    std::vector<PlaneAt> others;
+    for (Index b = 0; b < a_.b; ++b)
+      for (Index h = 0; h < a_.h; ++h)
+        if (!named.contains({b, h}) && differs({b, h})) others.emplace_back(b, h);
+    std::vector<Index> more;
+    for (const Group& group : groups) more.push_back(group.more);
+    return are_of_groups(others, 0, groups, more) ? "" : "planes that are not named";
+  }
+  bool differs(const PlaneAt& at) const {
+    return twin::plane_of(a_, at.first, at.second) != twin::plane_of(b_, at.first, at.second);
   }
 
+  /// True if each of the planes that are not named, from one on, is one of those after the last one
+  /// named of a group, of which there are so many more, or one of which no step is said.
+  bool are_of_groups(const std::vector<PlaneAt>& planes, std::size_t from,
+                     const std::vector<Group>& groups, std::vector<Index>& more) {
+    if (from == planes.size()) return std::ranges::all_of(more, [](Index n) { return n == 0; });
+    const PlaneAt at = planes[from];
+    for (std::size_t i = 0; i <= groups.size(); ++i) {
+      const bool none = i == groups.size();
+      if (!none && (more[i] == 0 || at < groups[i].planes.back())) continue;
+      const auto [error, by_edit] =
+          plane_truth(none ? std::vector<Clause>{} : groups[i].clauses, at);
+      if (!error.empty()) continue;
+      if (!none) --more[i];
+      if (are_of_groups(planes, from + 1, groups, more)) {
+        if (by_edit) tell_by_edit(at);
+        return true;
+      }
+      if (!none) ++more[i];
+    }
+    return false;
+  }
+
+  struct PlaneTruth {
+    std::string error;     // empty: the clauses are true
+    bool by_edit = false;  // of the edit, so that the cells that it leaves are told
+  };
   /// Judges the clauses by the pipelines of the plane, or as an edit of A: whichever they match,
   /// and of both the one that leaves fewer cells.
-  std::string plane_wrong(const std::vector<Clause>& clauses, Index b, Index h) {
+  PlaneTruth plane_truth(const std::vector<Clause>& clauses, const PlaneAt& at) const {
+    const auto [b, h] = at;
     const Dense a = twin::plane_of(a_, b, h);
     std::string error = "no pipelines";
     if (said_.by_pipelines) {
@@ -376,12 +424,16 @@ class CauseSaid {
                                   .wrong(clauses, a, {}, a, steps_of_plane(said_.edit, b, h));
     const Index left = open(twin::plane_of(told_, b, h)),
                 left_by_edit = open(twin::plane_of(by_edit_, b, h));
-    if (error.empty() && (!other.empty() || left <= left_by_edit)) return "";
-    if (!other.empty()) return said_.by_pipelines ? error : other;
-    for (Index q = 0; q < a_.q; ++q)
-      for (Index k = 0; k < a_.k; ++k) told_.set(b, h, q, k, by_edit_.get(b, h, q, k));
-    return "";
+    if (error.empty() && (!other.empty() || left <= left_by_edit)) return {};
+    if (!other.empty()) return {said_.by_pipelines ? error : other};
+    return {"", true};
   }
+  void tell_by_edit(const PlaneAt& at) {
+    for (Index q = 0; q < a_.q; ++q)
+      for (Index k = 0; k < a_.k; ++k)
+        told_.set(at.first, at.second, q, k, by_edit_.get(at.first, at.second, q, k));
+  }
+
   SaidCause said_;
   const Mask &mask_a_, &mask_b_;
   Dense a_, b_;

@@ -9,7 +9,6 @@
 #include "inspect/sentences/draws_asked.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "support/catch_compat.h"
-#include "support/rounds.h"
 
 namespace maskctl::test {
 namespace {
@@ -46,8 +45,9 @@ std::optional<std::string> with_number_changed(const std::string& text, Index i)
 
 TEST_CASE("diff: a cause with one number or state changed is found to be false", "[sentences]") {
   Index planted = 0;
-  for (Index i = 0; i < rounds<Index>(90); ++i) {
-    const DrawnPair pair = MaskDraws(static_cast<std::uint64_t>(i) + 52000).pair();
+  const Index draws = draws_asked(90);
+  for (Index i = 0; i < draws; ++i) {
+    const DrawnPair pair = MaskDraws(first_draw() + static_cast<std::uint64_t>(i) + 52000).pair();
     const auto cause = diff_cause(pair.a, pair.b);
     REQUIRE(cause);
     std::vector<std::string> texts;
@@ -69,7 +69,7 @@ TEST_CASE("diff: a cause with one number or state changed is found to be false",
       CHECK_FALSE((text + ": " + CauseSaid(lie, pair.a, pair.b).wrong()) == text + ": ");
     }
   }
-  CHECK(planted > rounds(300));
+  CHECK(planted > 3 * draws);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect/sentences/patterns.h"
 #include "inspect/sentences/plane_steps.h"
 
 namespace maskctl::test {
@@ -29,7 +30,7 @@ class DocumentsSaid {
   bool holds(const std::string& text) const {
     std::smatch m;
     const auto is = [&](const std::string& pattern) {
-      return std::regex_match(text, m, std::regex(pattern));
+      return std::regex_match(text, m, compiled(pattern));
     };
     const auto n = [&](std::size_t i) { return static_cast<Index>(std::stoll(m[i].str())); };
     if (is(R"(all (\d+) documents merged into one)")) {
@@ -130,7 +131,7 @@ class DocumentsSaid {
   /// The id of "document 2 (tokens 3-5)", if there is such a document.
   static std::optional<Index> named(const TokenIds& ids, const std::string& text) {
     std::smatch m;
-    if (!std::regex_match(text, m, std::regex(R"(document (\d+) \(tokens? (.*)\))"))) return {};
+    if (!std::regex_match(text, m, compiled(R"(document (\d+) \(tokens? (.*)\))"))) return {};
     for (const Index id : all(ids)) {
       const auto& side = std::ranges::find(ids.k, id) != ids.k.end() ? ids.k : ids.q;
       std::set<Index> before;
@@ -150,27 +151,15 @@ class DocumentsSaid {
 
   bool joins_hold(const std::string& text) const {
     TokenIds from_a = a_, from_b = b_;
-    bool partly = false;
     static const std::regex clause("(" + kDocumentsSaid +
                                    ") (missing|added|merged into one|instead of one)");
     for (std::sregex_iterator i(text.begin(), text.end(), clause), end; i != end; ++i) {
       const std::string list = (*i)[1].str(), what = (*i)[2].str();
       const bool in_a = what == "missing" || what == "merged into one";
       std::set<Index> group;
-      static const std::regex one(kDocumentSaid), more(R"(and (\d+) more$)");
-      for (std::sregex_iterator j(list.begin(), list.end(), one); j != end; ++j) {
-        const auto id = named(in_a ? a_ : b_, j->str());
-        if (!id || !group.insert(*id).second) return false;
-      }
-      std::smatch m;
-      const bool cut = std::regex_search(list, m, more);
+      const TokenIds& own = in_a ? a_ : b_;
+      if (!list_holds(list, own, own, in_a ? b_ : a_, what, group)) return false;
       TokenIds& from = in_a ? from_a : from_b;
-      const TokenIds& other = in_a ? b_ : a_;
-      if (cut) {
-        partly = true;
-        if (!listed_hold(in_a ? a_ : b_, other, group, what, std::stoll(m[1].str()))) return false;
-        continue;
-      }
       if (what == "missing" || what == "added") {
         std::map<Index, Index> none;
         for (const Index id : group) none[id] = -1;
@@ -179,7 +168,7 @@ class DocumentsSaid {
         from = joined(from, group);
       }
     }
-    return partly || alike(from_a, from_b);
+    return alike(from_a, from_b);
   }
   /// "...; tokens 5-9 in no document": these are taken out of the documents of one side, and those
   /// listed are joined.
@@ -200,36 +189,39 @@ class DocumentsSaid {
     const std::string joins = from == 0 ? "" : text.substr(0, from - 2);
     if (joins.empty()) return alike(gapped, in_a ? b_ : a_);
     // The documents are named as they are with their gaps.
-    std::smatch m;
     TokenIds out = gapped;
-    static const std::regex clause("(" + kDocumentsSaid + ") (merged into one|instead of one)"),
-        one(kDocumentSaid);
+    static const std::regex clause("(" + kDocumentsSaid + ") (merged into one|instead of one)");
     for (std::sregex_iterator i(joins.begin(), joins.end(), clause), end; i != end; ++i) {
       if (((*i)[2] == "merged into one") != in_a) return false;
-      const std::string list = (*i)[1];
       std::set<Index> group;
-      for (std::sregex_iterator j(list.begin(), list.end(), one); j != end; ++j) {
-        const auto id = named(in_a ? a_ : b_, j->str());
-        if (!id || !group.insert(*id).second) return false;
-      }
-      if (std::regex_search(list, m, std::regex(R"(and (\d+) more$)"))) return true;
+      if (!list_holds((*i)[1], in_a ? a_ : b_, gapped, in_a ? b_ : a_, (*i)[2], group))
+        return false;
       out = joined(out, group);
     }
     return alike(out, in_a ? b_ : a_);
   }
-  /// For a list that is cut: the documents named are dropped (or joined), and so many more are.
-  static bool listed_hold(const TokenIds& from, const TokenIds& other, const std::set<Index>& group,
-                          const std::string& what, Index more) {
+  /// The documents of a list, named as in `names`. A list that is cut stands for so many more that
+  /// have the same tokens in `other`, in no document or in a single one.
+  static bool list_holds(const std::string& list, const TokenIds& names, const TokenIds& from,
+                         const TokenIds& other, const std::string& what, std::set<Index>& group) {
+    static const std::regex one(kDocumentSaid), more(R"(and (\d+) more$)");
+    for (std::sregex_iterator j(list.begin(), list.end(), one), end; j != end; ++j) {
+      const auto id = named(names, j->str());
+      if (!id || !group.insert(*id).second) return false;
+    }
+    std::smatch m;
+    if (!std::regex_search(list, m, more)) return true;
     std::map<Index, std::set<Index>> to;
     for (const auto& [in, out] : {std::pair{&from.q, &other.q}, std::pair{&from.k, &other.k}})
       for (std::size_t i = 0; i < in->size(); ++i)
         if ((*in)[i] >= 0) to[(*in)[i]].insert((*out)[i]);
     const bool dropped = what == "missing" || what == "added";
     const std::set<Index> target = dropped ? std::set<Index>{-1} : to[*group.begin()];
-    Index same = 0;
-    for (const auto& [id, targets] : to) same += targets == target;
-    return same == std::ssize(group) + more &&
-           std::ranges::all_of(group, [&](Index id) { return to[id] == target; });
+    if (!std::ranges::all_of(group, [&](Index id) { return to[id] == target; })) return false;
+    const Index listed = std::ssize(group);
+    for (const auto& [id, targets] : to)
+      if (targets == target) group.insert(id);
+    return std::ssize(group) == listed + std::stoll(m[1].str());
   }
 
   bool borders_hold(Index document, bool start, Index now, Index before, Index more) const {

@@ -57,6 +57,10 @@ class MaskDraws {
     if (chance(12)) queries_ = 1;
     batch_ = chance(3) ? pick(2, 4) : 1;
     heads_ = chance(4) ? pick(2, 3) : 1;
+    if (chance(30)) {  // so many that lists of them are cut
+      batch_ = pick(5, 12);
+      queries_ = keys_ = pick(1, 8);
+    }
   }
   /// A mask whose planes are the same, or differ by batch, by head or one by one.
   template <typename F>

@@ -70,6 +70,11 @@ inline constexpr std::array kFaults{
 struct FaultyMask {
   twin::Dense sound, faulty;
   std::vector<TokenNumbers> ids;  // of each batch entry
+  /// Whether the faulty mask is a sound one of the family too, with other borders or windows.
+  bool sound_otherwise = false;
+  /// Whether the sound mask is one without windows but for a few cells of each plane, as if these
+  /// were holes.
+  bool like_holes = false;
   std::string text;
 
   bool is_faulty() const { return sound != faulty; }
@@ -197,6 +202,63 @@ class FaultDraws {
     return rule;
   }
 
+  /// True if each batch entry has one rule for its heads, and each head one window for all entries:
+  /// those of the mask, or some that a fault moves them to.
+  static bool is_sound(const twin::Dense& cells, const std::vector<Rule>& rules,
+                       const std::vector<Head>& heads) {
+    // For each head's window as it is, one token narrower and one wider: the entries' rules that
+    // fit, as bits.
+    std::vector<std::vector<std::uint32_t>> fits(heads.size() * 3);
+    for (Index b = 0; b < cells.b; ++b) {
+      std::vector<Rule> known = rules;
+      for (Index by = -3; by <= 3; ++by)
+        known.push_back(moved(rules[static_cast<std::size_t>(b)], by));
+      for (std::size_t i = 0; i < fits.size(); ++i) {
+        const auto h = static_cast<Index>(i / 3);
+        Head head = heads[i / 3];
+        head.left += static_cast<Index>(i % 3) - 1;
+        std::uint32_t bits = 0;
+        for (std::size_t r = 0; r < known.size(); ++r)
+          bits |= static_cast<std::uint32_t>(is_plane(cells, b, h, known[r], head)) << r;
+        fits[i].push_back(bits);
+      }
+    }
+    return entries_fit(fits, 0, std::vector<std::uint32_t>(static_cast<std::size_t>(cells.b), ~0U));
+  }
+  static bool is_plane(const twin::Dense& cells, Index b, Index h, const Rule& rule,
+                       const Head& head) {
+    for (Index q = 0; q < cells.q; ++q)
+      for (Index k = 0; k < cells.k; ++k)
+        if (cells.get(b, h, q, k) != (rule.open(q, k) && head.open(q, k))) return false;
+    return true;
+  }
+  /// Whether windows of the heads from one on leave a rule to each entry.
+  static bool entries_fit(const std::vector<std::vector<std::uint32_t>>& fits, std::size_t head,
+                          const std::vector<std::uint32_t>& left) {
+    if (std::ranges::find(left, 0U) != left.end()) return false;
+    if (3 * head == fits.size()) return true;
+    for (std::size_t i = 3 * head; i < 3 * head + 3; ++i) {
+      std::vector<std::uint32_t> next = left;
+      for (std::size_t b = 0; b < next.size(); ++b) next[b] &= fits[i][b];
+      if (entries_fit(fits, head + 1, next)) return true;
+    }
+    return false;
+  }
+  static bool is_whole_but_for_holes(const twin::Dense& cells, const std::vector<Rule>& rules) {
+    constexpr Index kMostHoles = 4;
+    Index all = 0;
+    for (Index b = 0; b < cells.b; ++b)
+      for (Index h = 0; h < cells.h; ++h) {
+        Index holes = 0;
+        for (Index q = 0; q < cells.q; ++q)
+          for (Index k = 0; k < cells.k; ++k)
+            holes += rules[static_cast<std::size_t>(b)].open(q, k) != cells.get(b, h, q, k);
+        if (holes > kMostHoles) return false;
+        all += holes;
+      }
+    return all > 0;
+  }
+
   FaultyMask attempt(Family family, Heads heads, Fault fault) {
     const Index tokens = pick(0, 2) == 0 ? pick(8, 20) : pick(16, 64);
     const Index batch = pick(1, 3);
@@ -295,6 +357,8 @@ class FaultDraws {
         replan(at(rules, (b + 1) % batch), at(of_head, h));
         break;
     }
+    out.sound_otherwise = is_sound(out.faulty, rules, of_head);
+    out.like_holes = heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules);
     out.text = std::to_string(batch) + " x " + std::to_string(planes) + " x " +
                std::to_string(tokens) + ", fault at batch " + std::to_string(b) +
                (in_all_heads ? ", all heads" : ", head " + std::to_string(h));

@@ -202,7 +202,7 @@ class InfoLines {
     std::smatch m;
     if (!std::regex_match(
             text, m,
-            std::regex(
+            compiled(
                 R"((-inf)?(?: and )?(?:numbers from (-[0-9.e+]+)(?: \([^)]*\))? to (-[0-9.e+]+)(?: \([^)]*\))?|(-[0-9.e+]+)(?: \([^)]*\))?)?)"))) {
       return false;
     }
@@ -237,7 +237,7 @@ class InfoLines {
     if (text.starts_with("looks like position ids")) return goes_on_by_ones();
     if (!std::regex_match(
             text, m,
-            std::regex(
+            compiled(
                 R"(values other than 0 and (1|-inf), the first is (\S+) at \(([0-9, ]+)\).*)"))) {
       return false;
     }

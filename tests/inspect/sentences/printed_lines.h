@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/sentences/patterns.h"
 #include "maskctl/mask/cell.h"
 #include "support/twin.h"
 
@@ -32,7 +33,7 @@ inline std::string wrong_line(const std::string& report, const std::vector<LineL
   for (std::string line; std::getline(lines, line);) {
     std::smatch parts;
     const auto law = std::ranges::find_if(laws, [&](const LineLaw& one) {
-      return std::regex_match(line, parts, std::regex(one.pattern));
+      return std::regex_match(line, parts, compiled(one.pattern));
     });
     if (law == laws.end()) return "no law takes: " + line;
     if (!law->holds(parts)) return "false: " + line;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "inspect/sentences/printed_lines.h"
+#include "maskctl/base/error.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/load.h"
 #include "support/twin_steps.h"
@@ -19,6 +20,18 @@ inline Dense made_by_text(const std::string& text, const Dense& shape, const Bin
   const Dense full(shape.b, shape.h, shape.q, shape.k, true);
   if (text.empty() || text == "every cell open") return full;
   return twin::run_chain(full, load_chain(std::array{text}, files));
+}
+
+/// What f() says is false: also steps that cannot be read, or do not fit the mask.
+template <typename F>
+std::string or_unfit(const F& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    return std::string("steps that do not fit: ") + error.what();
+  } catch (const twin::Refused& error) {
+    return std::string("steps that do not fit: ") + error.what();
+  }
 }
 
 /// How many cells differ from the nearest mask that opens every cell, none, or those from one
@@ -56,8 +69,14 @@ class RecogniseLines {
         R"(\npipeline    (no rule; nearest: )?(none: every cell is open|.*)\n)");
     if (!std::regex_search(whole, m, line)) return "no pipeline";
     pipeline_ = m[2] == "none: every cell is open" ? "every cell open" : m[2].str();
-    made_ = made_by_text(pipeline_, cells_, files_);
-    left_ = differing(cells_, made_);
+    if (pipeline_ != made_of_) {
+      made_of_ = "";
+      const std::string unfit =
+          or_unfit([&] { return made_ = made_by_text(pipeline_, cells_, files_), ""; });
+      if (!unfit.empty()) return unfit;
+      made_of_ = pipeline_;
+      left_ = differing(cells_, made_);
+    }
     if (status != (left_.empty() ? 0 : 1)) return "exit status";
     planes_ = {};
     const std::string wrong = wrong_line(report, laws());
@@ -207,7 +226,7 @@ class RecogniseLines {
   const Dense& cells_;
   std::optional<GivenIds> ids_;
   BindContext files_;
-  std::string pipeline_;
+  std::string pipeline_, made_of_;  // the latter makes `made_`
   Dense made_;
   std::vector<Cell> left_;
   PlanesTold planes_;

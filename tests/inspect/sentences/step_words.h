@@ -22,7 +22,7 @@ class StepsSaid {
   bool holds(const std::string& clause, const Step& x, const Step& y) const {
     std::smatch m;
     const auto is = [&](const std::string& pattern) {
-      return std::regex_match(clause, m, std::regex(pattern));
+      return std::regex_match(clause, m, compiled(pattern));
     };
     const auto n = [&](std::size_t i) { return static_cast<Index>(std::stoll(m[i].str())); };
     const auto text = [](const std::optional<Index>& side) {
@@ -142,7 +142,7 @@ class StepsSaid {
                              const step::Block& y) {
     std::smatch m;
     const auto is = [&](const char* pattern) {
-      return std::regex_match(clause, m, std::regex(pattern));
+      return std::regex_match(clause, m, compiled(pattern));
     };
     const auto n = [&](std::size_t i) { return static_cast<Index>(std::stoll(m[i].str())); };
     if (is("block (rows|columns) (\\d+) instead of (\\d+)")) {
@@ -183,7 +183,7 @@ class StepsSaid {
     const std::string text = to_text(Chain{step}, "ids.npz");
     std::smatch m;
     if (text.substr(0, text.find_first_of(":{")) != name) return false;
-    if (std::regex_search(text, m, std::regex("[:,]" + field + "=([^,}]*)"))) return m[1] == value;
+    if (std::regex_search(text, m, compiled("[:,]" + field + "=([^,}]*)"))) return m[1] == value;
     return value == "none" || value == "0";
   }
 
@@ -207,7 +207,7 @@ class StepsSaid {
           &ky = y.kv_lengths.empty() ? qy : y.kv_lengths;
     std::smatch m;
     const auto is = [&](const std::string& pattern) {
-      return std::regex_match(clause, m, std::regex(pattern));
+      return std::regex_match(clause, m, compiled(pattern));
     };
     const auto n = [&](std::size_t i) { return static_cast<Index>(std::stoll(m[i].str())); };
     const auto at = [](const std::vector<Index>& some, Index i) {
