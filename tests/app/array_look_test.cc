@@ -129,7 +129,7 @@ TEST_CASE("show draws the heads that are listed, in one sheet with a title and a
   CHECK(text("--head 0-3").out == text("--head all").out);
   CHECK(contains(text("--head 0,9").err, "--head 9 is out of range: the mask has 0 to 3"));
   CHECK(contains(text("--head 3-1").err,
-                 "expected whole numbers from 0 on, as 3, 0,3 or 0-3, or all"));
+                 "expected whole numbers from 0 on, as 3, 0,3, 0-3 or 0:4, or all"));
   CHECK(contains(text("--head 1 --title 'our <title>'").out, "our <title>"));
   CHECK_FALSE(contains(text("--head 1 --title ''").out, "heads.npy"));
   const auto width = [&](const std::string& options) {

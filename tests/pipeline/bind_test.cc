@@ -1,6 +1,7 @@
 // bind() of every step with every argument.
 #include "maskctl/pipeline/steps/bind.h"
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/mask/steps/block.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -19,6 +20,7 @@
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/mask/steps/within.h"
+#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/tensor/convert.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
@@ -156,13 +158,29 @@ TEST_CASE("tokens binds sides, joins and zeros") {
   CHECK(only<step::Tokens>("tokens:ids4.npy,zero=both").zero == Zero::kBoth);
 }
 
-TEST_CASE("slice binds half-open ranges and single positions") {
+TEST_CASE("slice binds ranges and single positions") {
   const auto rule = only<step::Slice>("slice:b=1,h=0:2,q=0:128,k=7:7");
   CHECK(rule.b == Range{1, 2});
   CHECK(rule.h == Range{0, 2});
   CHECK(rule.q == Range{0, 128});
   CHECK(rule.k == Range{7, 7});
   CHECK_FALSE(only<step::Slice>("slice:q=3").k);
+}
+
+TEST_CASE("every range reads as it is written, and as Python writes it") {
+  for (Index begin = 0; begin < 12; ++begin) {
+    for (Index end = begin; end < 12; ++end) {
+      const Range range{begin, end};
+      CAPTURE(begin, end);
+      CHECK(range_from(range_text(range)) == range);
+      CHECK(range_from(std::to_string(begin) + ":" + std::to_string(end)) == range);
+    }
+  }
+  for (const char* text : {"", "-", ":", "3-", "3:", ":3", "-3", "4-3", "4:3", "1-2:3", "1:2:3",
+                           "1-2-3", "x", "1 - 2", "+1-2"}) {
+    CAPTURE(text);
+    CHECK_FALSE(range_from(text));
+  }
 }
 
 TEST_CASE("kv-lengths binds lengths, queries, window and end") {
@@ -265,7 +283,7 @@ TEST_CASE("a bound chain prints to a text that binds to an equal chain") {
       "or:other.npy", "xor:other.npy", "sub:other.npy", "prefix:n=16", "sinks:n=0",
       "global:tokens=0+5-9", "open:q=17,k=3", "close:q=0-3+9", "close:k=8-15", "tokens:ids4.npy",
       "tokens:q=ids4.npy,kv=ids6.npy,combine=replace,zero=none",
-      "tokens:ids4.npy,combine=intersect,zero=both", "not", "slice:b=1,h=0:2,q=0:128,k=7:7",
+      "tokens:ids4.npy,combine=intersect,zero=both", "not", "slice:b=1,h=0-1,q=0-127,k=7:7",
       "kv-lengths:lens.npy", "kv-lengths:lens=3+4,q_len=1,window=2,end=3",
       "kv-lengths:lens.npy,end=lens.npy", "heads:0-3+7{causal | batch:0{not}}",
       "window:keys=128 | sinks:n=4 | causal");
@@ -285,6 +303,9 @@ TEST_CASE("defaults and other spellings print in the shortest form") {
       {"block:map.npy,size=64", "block:map.npy,size=64x64"},
       {"random:sparsity=0.50,seed=0", "random:sparsity=0.5"},
       {"slice:q=3:4", "slice:q=3"},
+      {"slice:h=0:2,k=0:128", "slice:h=0-1,k=0-127"},
+      {"open:q=0:3+9,k=2:5", "open:q=0-2+9,k=2-4"},
+      {"batch:0:1{heads:0:2+5{not}}", "batch:0{heads:0-1+5{not}}"},
       {"global:tokens=5-5", "global:tokens=5"},
       {"tokens:ids4.npy,combine=union,zero=q", "tokens:ids4.npy"},
       {"kv-lengths:lens.npy,window=none", "kv-lengths:lens.npy"},

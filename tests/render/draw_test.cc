@@ -106,7 +106,7 @@ TEST_CASE("a part of a mask keeps its indices", "[draw]") {
   figure.queries = Range{100, 104};
   figure.keys = Range{98, 108};
   CHECK(draw_text(figure, options) ==
-        "1000 queries x 1000 keys, part 100:104 x 98:108, 18 open (45.0%)\n"
+        "1000 queries x 1000 keys, part 100-103 x 98-107, 18 open (45.0%)\n"
         "    98  102\n"
         "100 ███▄\n"
         "102 █████▄\n"
@@ -235,7 +235,7 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
         0);
   Figure part = figure_of(causal(4));
   part.keys = Range{2, 9};
-  CHECK(refused(part) == "keys 2:9 to draw: expected a part of 0:4");
+  CHECK(refused(part) == "keys 2-8 to draw: expected a part of 0-3");
   CHECK(refused({}) == "a figure without panels");
 }
 

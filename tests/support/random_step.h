@@ -101,7 +101,7 @@ class StepMaker {
         return lengths();
       case FieldType::kRanges:
         return ranges();
-      case FieldType::kSlice: {
+      case FieldType::kRange: {
         const Index begin = draw(0, longest() - 1);
         return Range{begin, begin + draw(1, 3)};
       }

@@ -97,10 +97,11 @@ Members parse_members(const std::string& text, std::string_view option) {
   Members out{.list = {}, .given = true};
   for (const std::string& part : parse_list(text)) {
     const auto range = range_from(part);
-    if (!range || range->size() > static_cast<Index>(kMostPanels)) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{} '{}': expected whole numbers from 0 on, as 3, 0,3 or 0-3, or all",
-                              option, printable(text)));
+    if (!range || range->empty() || range->size() > static_cast<Index>(kMostPanels)) {
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("{} '{}': expected whole numbers from 0 on, as 3, 0,3, 0-3 or 0:4, or all",
+                      option, printable(text)));
     }
     for (Index index = range->begin; index < range->end; ++index) {
       if (std::ranges::find(out.list, index) == out.list.end()) out.list.push_back(index);

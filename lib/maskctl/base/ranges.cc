@@ -33,7 +33,8 @@ std::vector<Range> ranges_of(std::span<const Index> numbers) {
 }
 
 std::string range_text(Range range) {
-  return range.size() <= 1 ? fmt::format("{}", range.begin)
+  if (range.empty()) return fmt::format("{}:{}", range.begin, range.end);
+  return range.size() == 1 ? fmt::format("{}", range.begin)
                            : fmt::format("{}-{}", range.begin, range.end - 1);
 }
 

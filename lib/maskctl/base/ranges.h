@@ -1,4 +1,4 @@
-// Lists of ranges, and ranges as text. In texts, as in options, both ends are included: "0-3".
+// Lists of ranges, and ranges as text, in which both ends are included: "0-3".
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ void append_range(std::vector<Range>& ranges, Range next);
 /// The ranges that ascending numbers form: 0, 1, 2, 7 gives [0, 3) and [7, 8).
 std::vector<Range> ranges_of(std::span<const Index> numbers);
 
-/// [3, 4) gives "3" and [0, 4) gives "0-3".
+/// [3, 4) gives "3" and [0, 4) gives "0-3"; an empty range, which has no last number, "4:4".
 std::string range_text(Range range);
 /// The ranges in the notation of options: "0-3+7".
 std::string ranges_text(std::span<const Range> ranges);

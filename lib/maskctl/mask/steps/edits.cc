@@ -77,7 +77,7 @@ void StepEdits::edit(const Step& step, std::string_view name, const Field& field
     case FieldType::kReal:
     case FieldType::kSeed:
     case FieldType::kRanges:
-    case FieldType::kSlice:
+    case FieldType::kRange:
     case FieldType::kBlockSize:
     case FieldType::kSource:
     case FieldType::kMaskSource:

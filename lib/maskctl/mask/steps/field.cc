@@ -37,11 +37,6 @@ std::string real_text(double value) {
   return {text, result.ptr};
 }
 
-std::string slice_text(Range range) {
-  if (range.size() == 1) return std::to_string(range.begin);
-  return std::to_string(range.begin).append(":").append(std::to_string(range.end));
-}
-
 namespace {
 
 struct ValueText {
@@ -57,7 +52,7 @@ struct ValueText {
   Text operator()(std::uint64_t value) const { return std::to_string(value); }
   Text operator()(const std::vector<Index>& values) const { return list_text(values); }
   Text operator()(const std::vector<Range>& ranges) const { return ranges_text(ranges); }
-  Text operator()(const Range& range) const { return slice_text(range); }
+  Text operator()(const Range& range) const { return range_text(range); }
   Text operator()(const BlockSize& size) const { return fmt::format("{}x{}", size.q, size.k); }
   Text operator()(const NamedArray& array) const {
     if (!array.text.empty()) return array.text;

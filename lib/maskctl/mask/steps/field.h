@@ -22,8 +22,8 @@ enum class FieldType : std::uint8_t {
   kSeed,             // 0 .. 2^64 - 1
   kChoice,           // one of Field::choices
   kLengths,          // lengths: 3+5
-  kRanges,           // 0-3+7, both ends included
-  kSlice,            // 0:128 half open, or 5 = 5:6
+  kRanges,           // 0-3+7, or 0:4+7
+  kRange,            // 0-127, which may be empty, as 4:4
   kBlockSize,        // 64x128, or 64 = 64x64
   kSource,           // a SOURCE read as an array
   kIntegerOrSource,  // a number when it is one, else a list 0+3 or a SOURCE, one per batch
@@ -240,8 +240,6 @@ constexpr Field pad_id() {
 std::string real_text(double value);
 /// Lengths as text: "3+5".
 std::string list_text(std::span<const Index> values);
-/// A range as text: "0:128", or "5" for a single index.
-std::string slice_text(Range range);
 /// The value as it is written after "KEY="; nothing for an absent value. An array without a name is
 /// written as its numbers, and gives nothing if the argument needs a SOURCE.
 std::optional<std::string> value_text(const Field& field, const FieldValue& value);

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
@@ -17,7 +18,7 @@ Range slice_range(const std::optional<Range>& asked, Index extent, const char* a
   if (!asked) return {0, extent};
   if (asked->begin < 0 || asked->end > extent || asked->begin > asked->end) {
     refuse("slice",
-           fmt::format("{}={}:{} does not lie in 0:{}", axis, asked->begin, asked->end, extent));
+           fmt::format("{}={} does not lie in {}", axis, range_text(*asked), range_text({0, extent})));
   }
   return *asked;
 }
@@ -49,7 +50,7 @@ namespace {
 
 template <auto Member>
 constexpr Field slice_field(std::string_view name, std::string_view help) {
-  return fields::of<Member>({.name = name, .type = FieldType::kSlice, .help = help, .group = 1});
+  return fields::of<Member>({.name = name, .type = FieldType::kRange, .help = help, .group = 1});
 }
 
 constexpr std::array kSliceFields = {
@@ -61,7 +62,7 @@ constexpr std::array kSliceNames = {
              .kind = StepKind::kOwn,
              .meaning = "cuts a part out; its indices start at 0 again",
              .formula = "mask[b, h, q, k]",
-             .example = "slice:h=3,q=0:128",
+             .example = "slice:h=3,q=0-127",
              .args = kSliceFields,
              .synonyms = "crop cut part",
              .make = blank<Slice>}};

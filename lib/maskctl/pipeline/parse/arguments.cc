@@ -167,9 +167,9 @@ std::vector<Range> StepArguments::ranges(std::string_view name) const {
   if (!arg) return values;
   for (const std::string_view part : split(arg->value, '+')) {
     const auto value = range_from(part);
-    if (!value) {
+    if (!value || value->empty()) {
       refuse_value(*arg,
-                   fmt::format("{} expects numbers and ranges as in 0-3+7, got '{}'", label(spec),
+                   fmt::format("{} expects numbers and ranges as in 0-3+7 or 0:4+7, got '{}'", label(spec),
                                printable(part)),
                    part);
     }
@@ -181,10 +181,9 @@ std::vector<Range> StepArguments::ranges(std::string_view name) const {
 std::optional<Range> StepArguments::slice(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return std::nullopt;
-  const auto value = slice_from(arg->value);
+  const auto value = range_from(arg->value);
   if (!value) {
-    refuse_value(*arg, fmt::format("{} expects BEGIN:END (the end not included) or one number, got "
-                                   "'{}'",
+    refuse_value(*arg, fmt::format("{} expects a range as in 0-127 or 0:128, or one number, got '{}'",
                                    label(declared(name)), printable(arg->value)));
   }
   return value;
@@ -284,7 +283,7 @@ FieldValue StepArguments::value(const Field& field) const {
       return lengths(field.name);
     case FieldType::kRanges:
       return ranges(field.name);
-    case FieldType::kSlice:
+    case FieldType::kRange:
       return maybe(slice(field.name));
     case FieldType::kBlockSize:
       return block_size(field.name);

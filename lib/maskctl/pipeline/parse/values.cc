@@ -40,18 +40,11 @@ std::optional<double> real_from(std::string_view text) {
 }
 
 std::optional<Range> range_from(std::string_view text) {
-  const auto [first, last] = halves(text, '-');
+  const bool half_open = text.find(':') != std::string_view::npos;
+  const auto [first, last] = halves(text, half_open ? ':' : '-');
   const auto a = natural_from(first), b = natural_from(last);
   if (!a || !b || *b < *a) return std::nullopt;
-  return Range{*a, *b + 1};
-}
-
-std::optional<Range> slice_from(std::string_view text) {
-  const bool single = text.find(':') == std::string_view::npos;
-  const auto [first, last] = halves(text, ':');
-  const auto a = natural_from(first), b = natural_from(last);
-  if (!a || !b || *b < *a) return std::nullopt;
-  return Range{*a, single ? *a + 1 : *b};
+  return Range{*a, half_open ? *b : *b + 1};
 }
 
 std::optional<BlockSize> block_size_from(std::string_view text) {

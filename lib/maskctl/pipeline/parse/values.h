@@ -20,12 +20,10 @@ std::optional<Index> integer_from(std::string_view text);
 /// The finite number that a decimal or scientific text means; nothing for other texts.
 std::optional<double> real_from(std::string_view text);
 
-/// "3" means [3, 4) and "0-3" means [0, 4): both ends are included. Nothing for other texts, and if
-/// the second number is smaller than the first.
+/// "3" means [3, 4), and [0, 128) is "0-127", both ends included, as range_text() writes it, or
+/// "0:128" as Python does, without its end; "4:4" is empty. Nothing for other texts, and if the
+/// second number is smaller than the first.
 std::optional<Range> range_from(std::string_view text);
-/// "0:128" means [0, 128) and "5" means [5, 6). Nothing for other texts, and if the end is before
-/// the begin; they may be equal.
-std::optional<Range> slice_from(std::string_view text);
 /// "64x128" (queries x keys), or "64" for both; at least 1 each. Nothing for other texts.
 std::optional<BlockSize> block_size_from(std::string_view text);
 

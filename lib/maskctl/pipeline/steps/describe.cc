@@ -87,8 +87,8 @@ std::string_view placeholder(FieldType type) {
       return "N+N";
     case FieldType::kRanges:
       return "N-N+N";
-    case FieldType::kSlice:
-      return "N:N";
+    case FieldType::kRange:
+      return "N-N";
     case FieldType::kBlockSize:
       return "NxN";
     case FieldType::kSource:

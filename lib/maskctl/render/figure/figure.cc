@@ -54,15 +54,15 @@ void check_members(const Mask& mask, const Mask& other) {
 
 void check_part(const char* what, Range part, Index extent) {
   if (part.begin < 0 || part.end > extent || part.begin > part.end) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} to draw: expected a part of 0:{}",
-                                                    what, part.begin, part.end, extent));
+    throw Error(Errc::kInvalidArgument, fmt::format("{} {} to draw: expected a part of {}", what,
+                                                    range_text(part), range_text({0, extent})));
   }
 }
 
 void check_whole_tiles(const char* what, Range part, Index tile, Index extent) {
   if (part.begin % tile == 0 && (part.end % tile == 0 || part.end == extent)) return;
-  throw Error(Errc::kInvalidArgument, fmt::format("{} {}:{} of tiles of {}: expected whole tiles",
-                                                  what, part.begin, part.end, tile));
+  throw Error(Errc::kInvalidArgument, fmt::format("{} {} of tiles of {}: expected whole tiles", what,
+                                                  range_text(part), tile));
 }
 
 Index queries_of(const Panel& panel) {

@@ -6,6 +6,7 @@
 
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/text/canvas.h"
 
@@ -98,8 +99,7 @@ std::vector<std::string> caption_words(const Figure& figure, const Panel& panel,
       "{} x {},", counted(map ? map->queries : panel.plane->queries(), "query", "queries"),
       counted(map ? map->keys : panel.plane->keys(), "key")));
   if (figure.queries || figure.keys) {
-    words.push_back(
-        fmt::format("part {}:{} x {}:{},", grid.q.begin, grid.q.end, grid.k.begin, grid.k.end));
+    words.push_back(fmt::format("part {} x {},", range_text(grid.q), range_text(grid.k)));
   }
   if (const auto tile = tile_size_of(panel)) {
     words.push_back(
