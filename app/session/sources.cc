@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/reports/remedies.h"
+#include "app/session/named_sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
@@ -44,70 +45,33 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   return container->keys();
 }
 
-void add_file(const std::string& source, bool in_folder, const SourceOptions& how, Session& session,
-              std::vector<Candidate>& out) {
+/// `listed`: the file is one of several, so that an Error in opening it is left for the visit.
+void add_file(const std::string& source, bool in_folder, bool listed, const SourceOptions& how,
+              Session& session, std::vector<Candidate>& out) {
   std::vector<std::string> keys;
   try {
     keys = members_of(source, how, session);
   } catch (const Error& error) {
-    // A file of a folder is reported when it is visited.
-    if (!in_folder || error.code() == Errc::kCancelled) throw;
+    if (!listed || error.code() == Errc::kCancelled) throw;
   }
   for (const std::string& key : keys) out.push_back({source + ":" + key, true});
   if (keys.empty()) out.push_back({source, in_folder});
 }
 
-constexpr std::size_t kMostFiles = 100'000;
-
-/// The files of arrays in a folder and in those below it.
-struct FilesBelow {
-  std::vector<std::string> files;  // and folders that cannot be listed, which are no files
-  Index others = 0;                // how many files are of another suffix
-
-  void add(const std::filesystem::path& folder) {
-    std::error_code failed;
-    std::vector<std::filesystem::directory_entry> entries;
-    for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
-         at.increment(failed)) {
-      entries.push_back(*at);
-      if (entries.size() + files.size() > kMostFiles) {
-        throw Error(Errc::kLimit, fmt::format("{}: a folder of more than {} files; name those to "
-                                              "read",
-                                              printable(folder.string()), kMostFiles));
-      }
-    }
-    if (failed) files.push_back(folder.string());
-    std::ranges::sort(entries);
-    for (const auto& entry : entries) {
-      if (entry.is_directory(failed) && !entry.is_symlink(failed)) {
-        add(entry.path());
-      } else if (has_array_suffix(entry.path().string())) {
-        files.push_back(entry.path().string());
-      } else {
-        ++others;
-      }
-    }
-  }
-};
-
+/// What one SOURCE of the command line names. `listed` is set to whether it is a folder or a
+/// pattern of files, whose files are reported one by one.
 std::vector<Candidate> candidates(const std::string& source, const SourceOptions& how,
-                                  Session& session) {
+                                  Session& session, bool& listed) {
+  const NamedSources named = named_sources(source, session);
+  const bool in_folder = named.by == NamedSources::By::kFolder;
+  listed = in_folder || named.by == NamedSources::By::kFiles;
   std::vector<Candidate> out;
-  if (!is_folder(source, session)) {
-    add_file(source, false, how, session, out);
-    return out;
-  }
-  FilesBelow below;
-  below.add(source);
-  if (below.files.empty()) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: a folder without .npy, .npz, .safetensors or .h5 files",
-                            printable(source)));
-  }
-  for (const std::string& file : below.files) add_file(file, true, how, session, out);
-  if (below.others > 0) {
-    session.note(fmt::format("{}: {} of other suffixes left out", printable(source),
-                             counted(below.others, "file")));
+  for (const std::string& one : named.sources) {
+    if (named.by == NamedSources::By::kArrays) {
+      out.push_back({one, true});
+    } else {
+      add_file(one, in_folder, listed, how, session, out);
+    }
   }
   return out;
 }
@@ -129,7 +93,7 @@ bool is_no_mask(const Error& error) {
 
 /// Visits all masks that one SOURCE of the command line names. Throws the first Error if none could
 /// be visited.
-void visit_candidates(const std::vector<Candidate>& all, const Session& session,
+void visit_candidates(const std::vector<Candidate>& all, bool listed, const Session& session,
                       const std::function<void(const std::string&)>& visit, const Report& report,
                       Visits& out) {
   Index seen = 0;
@@ -141,9 +105,9 @@ void visit_candidates(const std::vector<Candidate>& all, const Session& session,
     } catch (const PipelineError&) {
       throw;  // the same steps would fail for every SOURCE
     } catch (const Error& error) {
-      if (!candidate.member || error.code() == Errc::kCancelled) throw;
-      if (!first) first = error;
-      if (is_no_mask(error)) {
+      if (!(candidate.member || listed) || error.code() == Errc::kCancelled) throw;
+      if (candidate.member && !first) first = error;
+      if (candidate.member && is_no_mask(error)) {
         session.note(fmt::format("{}; left out", message_of(error)));
       } else {
         report(candidate.source, message_of(error));
@@ -156,12 +120,6 @@ void visit_candidates(const std::vector<Candidate>& all, const Session& session,
 }
 
 }  // namespace
-
-bool is_folder(const std::string& source, const Session& session) {
-  std::error_code failed;
-  return !session.given(source) && names_one_source(source) &&
-         std::filesystem::is_directory(source, failed);
-}
 
 bool is_one_mask(const std::vector<std::string>& names) {
   const auto has = [&](std::string_view wanted) {
@@ -181,7 +139,9 @@ Visits visit_sources(const std::vector<std::string>& sources, const SourceOption
   Visits out;
   for (const std::string& source : sources) {
     try {
-      visit_candidates(candidates(source, how, session), session, visit, report, out);
+      bool listed = false;
+      const std::vector<Candidate> all = candidates(source, how, session, listed);
+      visit_candidates(all, listed, session, visit, report, out);
     } catch (const PipelineError&) {
       throw;
     } catch (const Error& error) {

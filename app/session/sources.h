@@ -15,20 +15,17 @@ namespace maskctl::app {
 /// runs, or lists of blocks.
 bool is_one_mask(const std::vector<std::string>& names);
 
-/// True if the SOURCE is a folder of files.
-bool is_folder(const std::string& source, const Session& session);
-
 /// How many masks were visited, and for how many SOURCEs and arrays an Error was reported.
 struct Visits {
   Index seen = 0;
   Index failed = 0;
 };
 
-/// Calls `visit` for each SOURCE, or, for a container that holds several masks, with "FILE:KEY" for
-/// each of its arrays; for a folder, with each file of arrays below it, sorted by name. Arrays of a
-/// container or folder that are not masks are skipped with a note; if none is a mask, that is an
-/// Error. With one SOURCE, an Error is thrown; with several, and of the files of a folder, it is
-/// passed to `report` and the next is visited.
+/// Calls `visit` for each SOURCE, or for what it names (named_sources.h); for a container that
+/// holds several masks, with "FILE:KEY" for each of its arrays. Arrays of a container or folder
+/// that are not masks are skipped with a note; if none is a mask, that is an Error. With one
+/// SOURCE, an Error is thrown; with several, and of the files of a folder or pattern, it is passed
+/// to `report` and the next is visited.
 Visits visit_sources(const std::vector<std::string>& sources, const SourceOptions& how,
                      Session& session, const std::function<void(const std::string&)>& visit,
                      const std::function<void(const std::string&, std::string_view)>& report);

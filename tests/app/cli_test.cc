@@ -277,7 +277,7 @@ TEST_CASE("batches out of range are refused in ejkernel's style too", "[ejkernel
 
 TEST_CASE("bad files are one line and exit 2") {
   check_refused("maskctl info nothing.npy", "cannot read nothing.npy: No such file");
-  check_refused("maskctl info .", "a folder without model.safetensors");
+  check_refused("mkdir no; maskctl info no", "no: a folder without .npy, .npz");
   check_refused("printf 'hello there' >t.npy; maskctl show t.npy", "t.npy: ");
   check_refused(": >e.npy; maskctl show e.npy", "empty file");
   check_refused("head -c 140 samples/heads.npy >cut.npy; maskctl stats cut.npy", "cut.npy: ");

@@ -110,6 +110,89 @@ TEST_CASE(
       sandbox.run("rm -r folder/below; maskctl -q check folder").out.starts_with("folder/a.npy:"));
 }
 
+TEST_CASE("a pattern of files names those that match, in the order of their names") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("mkdir m && for n in 3 10 2; do maskctl gen causal:n=$n -o m/$n.npy; done && "
+                   "printf text >m/bad.npy && maskctl gen full:n=2 -o 'm/[x].npy'")
+              .status == 0);
+  const Outcome shell = sandbox.run("maskctl -q stats m/10.npy m/2.npy m/3.npy");
+  const Outcome quoted = sandbox.run("maskctl -q stats 'm/[0-9]*.npy'");
+  CHECK(quoted.status == 0);
+  CHECK(quoted.out == shell.out);
+  const Outcome bad = sandbox.run("maskctl recognise 'm/?*.npy'");
+  CHECK(bad.status == 2);
+  CHECK(bad.err.starts_with("maskctl: error: m/bad.npy: it looks like text; "));
+  CHECK(contains(bad.out, "m/3.npy:\n"));
+  CHECK(sandbox.run("maskctl show 'm/[x].npy' --ascii").out.starts_with("m/[x].npy\n"));
+  CHECK(sandbox.run("maskctl check 'm/2*.npy'").out.starts_with("m/2.npy:\n"));  // one of a pattern
+  CHECK(contains(sandbox.run("maskctl check 'm/2*.npy' --json").out, "maskctl.list/1"));
+  CHECK_FALSE(contains(sandbox.run("maskctl check m/2.npy --json").out, "maskctl.list/1"));
+  for (const char* command :
+       {"info", "stats", "check", "show", "recognise", "combine --op or -o x.npy"}) {
+    const Outcome none = sandbox.run(std::string("maskctl ") + command + " 'm/*.npz'");
+    CAPTURE(command);
+    CHECK(none.status == 2);
+    CHECK(none.err == "maskctl: error: m/*.npz: no file matches\n");
+  }
+  CHECK(sandbox.run("maskctl golden init g.toml 'm/[23]*.npy'").out == "g.toml: 2 entries\n");
+  const Outcome info = sandbox.run("maskctl info m");
+  CHECK(info.status == 2);
+  CHECK(contains(info.out, "m/10.npy\n  shape"));
+  CHECK(contains(info.err, "error: m/bad.npy: "));
+  const std::string joined = "maskctl combine --op and 'm/[23].npy' m/2.npy -o and.npy";
+  CHECK(contains(sandbox.run(joined).err, "m/3.npy: "));  // named: its shape is another
+  CHECK(
+      sandbox
+          .run("maskctl combine --op or 'm/2.npy' 'm/[[]x].npy' -o or.npy && maskctl stats or.npy")
+          .status == 0);
+}
+
+TEST_CASE("a pattern of arrays names those of a container that match") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("maskctl gen causal:n=4 -o m.npz:a/0 && maskctl gen full:n=4 -o m.npz:a/1 && "
+                   "maskctl gen causal:n=6 -o m.npz:b && maskctl gen segments:lens=2+2 -o "
+                   "qkv.npz:q && maskctl gen segments:lens=2+2 -o qkv.npz:kv")
+              .status == 0);
+  CHECK(sandbox.run("maskctl -q stats 'm.npz:*'").out == sandbox.run("maskctl -q stats m.npz").out);
+  CHECK(sandbox.run("maskctl -q stats 'm.npz:a/*'").out ==
+        sandbox.run("maskctl -q stats m.npz:a/0 m.npz:a/1").out);
+  CHECK(sandbox.run("maskctl -q stats '*.npz:b'").status == 2);  // qkv.npz has no b
+  const Outcome none = sandbox.run("maskctl check 'm.npz:c*'");
+  CHECK(none.status == 2);
+  CHECK(none.err == "maskctl: error: m.npz: no array matches 'c*'; the file holds a/0, a/1, b\n");
+  const Outcome sides = sandbox.run("maskctl -q stats 'qkv.npz:*' --as segments");
+  CHECK(contains(sides.out, "qkv.npz:kv:\n"));  // each on its own
+  CHECK(contains(sides.out, "qkv.npz:q:\n"));
+}
+
+TEST_CASE("a pattern of the datasets of an HDF5 file names those of a group", "[hdf5]") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("maskctl gen causal:n=4 -o m.h5:/l/0 && maskctl gen full:n=4 -o m.h5:/l/1 && "
+                   "maskctl gen causal:n=6 -o m.h5:/x")
+              .status == 0);
+  const Outcome group = sandbox.run("maskctl -q stats 'm.h5:/l/*'");
+  CHECK(group.status == 0);
+  CHECK(contains(group.out, "m.h5:/l/0:\n"));
+  CHECK(contains(group.out, "m.h5:/l/1:\n"));
+  CHECK_FALSE(contains(group.out, "m.h5:/x"));
+}
+
+TEST_CASE("answers of one line stand one below the other") {
+  const Sandbox sandbox;
+  const Outcome all =
+      sandbox.run("maskctl -q check gen:causal:n=4 gen:full:n=4 gen:causal:n=5 -e causal");
+  CHECK(all.status == 1);
+  CHECK(all.out.starts_with("gen:causal:n=4: ok    causal\ngen:full:n=4: FAIL  causal: "));
+  CHECK(all.out.ends_with("\ngen:causal:n=5: ok    causal\n"));
+  CHECK_FALSE(contains(all.out, "\n\n"));
+  const Outcome mixed =
+      sandbox.run("maskctl -q check gen:causal:n=4 gen:causal:n=5 -e causal -e symmetric");
+  CHECK(contains(mixed.out, "\n\ngen:causal:n=5:\nok    causal\n"));
+}
+
 TEST_CASE("check compares descriptions of one batch without a mask") {
   const Sandbox sandbox;
   REQUIRE(sandbox

@@ -37,7 +37,7 @@ TEST_CASE("a folder that save_pretrained wrote is read by the file that is meant
   CHECK(layers.status == 0);
   CHECK(contains(layers.out, "0-1"));
   CHECK(sandbox.run("maskctl gen --hf-config model --layer 1 n=4 -o a.npy").status == 0);
-  check_refused(sandbox, "maskctl info model", "model: a folder without model.safetensors");
+  check_refused(sandbox, "maskctl info model", "model: a folder without .npy, .npz");
   check_refused(sandbox, "mkdir none; maskctl translate --hf-config none",
                 "none: a folder without config.json");
   const Outcome weights = sandbox.run(

@@ -6,6 +6,7 @@
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/session/loader.h"
+#include "app/session/named_sources.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -32,13 +33,13 @@ void declare(OptionList& list, CombineOptions& combine) {
 }
 
 Answer run(const CombineOptions& options, Session& session) {
+  const std::vector<std::string> names = all_named(options.names, session);
   if (!options.op) {
     throw Error(Errc::kInvalidArgument, "combine: --op is missing; give and, or, xor or sub");
   }
-  if (options.names.size() < 2) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("combine: two or more SOURCEs are needed, got {}", options.names.size()));
+  if (names.size() < 2) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("combine: two or more SOURCEs are needed, got {}", names.size()));
   }
   require_output(options.output, "combine");
   // The other SOURCEs are read without the steps of -t, which apply to the combined mask.
@@ -46,11 +47,11 @@ Answer run(const CombineOptions& options, Session& session) {
   result.transforms.clear();
   const SourceOptions how_others = options.other.after(result);
   Loader loader(options.source, session), others(how_others, session);
-  LoadedMask first = loader.read(options.names.front());
+  LoadedMask first = loader.read(names.front());
   Mask mask = std::move(first.mask);
   Index rank = first.rank;
-  for (std::size_t i = 1; i < options.names.size(); ++i) {
-    LoadedMask read = others.read(options.names[i]);
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    LoadedMask read = others.read(names[i]);
     rank = std::max(rank, read.rank);
     Mask next = others.transformed(std::move(read.mask));
     if (mask.queries() == 1) mask = repeated_queries(mask, next.queries());
@@ -58,7 +59,7 @@ Answer run(const CombineOptions& options, Session& session) {
     try {
       mask = zip(*options.op, mask, next);
     } catch (const Error& error) {
-      throw error.within(options.names[i]);
+      throw error.within(names[i]);
     }
   }
   write_output(loader.transformed(std::move(mask)), options.output, session, rank);

@@ -16,6 +16,7 @@
 #include "app/reports/golden_report.h"
 #include "app/reports/remedies.h"
 #include "app/session/loader.h"
+#include "app/session/named_sources.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -234,8 +235,9 @@ Answer init(const GoldenOptions& options, Session& session) {
   if (fs::exists(options.manifest) && !options.force) {
     throw Error(Errc::kIo, fmt::format("{} exists; use --force to overwrite", options.manifest));
   }
-  const Manifest manifest = parse_manifest(
-      options.manifest, manifest_text(options.manifest, options.names, options.source));
+  const std::vector<std::string> names = all_named(options.names, session);
+  const Manifest manifest =
+      parse_manifest(options.manifest, manifest_text(options.manifest, names, options.source));
   GoldenContext context;
   // The name of an entry is the SOURCE as the user gave it.
   context.load = [&](const GoldenEntry& entry) {
@@ -248,8 +250,8 @@ Answer init(const GoldenOptions& options, Session& session) {
   }
   fs::create_directories(folder_of(options.manifest));
   write_text(options.manifest, with_values(manifest, values));
-  return {fmt::format("{}: {}\n", options.manifest,
-                      counted(std::ssize(options.names), "entry", "entries"))};
+  return {
+      fmt::format("{}: {}\n", options.manifest, counted(std::ssize(names), "entry", "entries"))};
 }
 
 Answer list(const GoldenOptions& options, const Manifest& manifest) {

@@ -14,6 +14,7 @@
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
+#include "app/session/named_sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
@@ -93,20 +94,33 @@ InfoReport report_on(const std::string& source, Loader& loader, const InfoOption
   }
 }
 
-/// The report about a SOURCE. If it cannot be read, but there are other SOURCEs to examine, the
-/// report has the error message.
-InfoReport report_or_error(const std::string& source, Loader& loader, const InfoOptions& options,
-                           Session& session) {
-  try {
-    return report_on(source, loader, options, session);
-  } catch (const PipelineError&) {
-    throw;  // the same steps would fail for every SOURCE
-  } catch (const Error& error) {
-    if (options.sources.size() == 1) throw;
-    InfoReport report;
-    report.source = source;
-    report.error = message_of(error);
-    return report;
+/// Adds the reports about one SOURCE of the command line and what it names. What cannot be read is
+/// printed, and its report has the message, unless nothing else is to be examined.
+void add_reports(const std::string& named, Loader& loader, const InfoOptions& options,
+                 Session& session, std::vector<InfoReport>& out) {
+  const bool alone = options.sources.size() == 1 && !names_several(named, session);
+  const auto attempt = [&](const std::string& source, const auto& work) {
+    try {
+      work();
+    } catch (const PipelineError&) {
+      throw;  // the same steps would fail for every SOURCE
+    } catch (const Error& error) {
+      if (alone || error.code() == Errc::kCancelled) throw;
+      InfoReport report;
+      report.source = source;
+      report.error = message_of(error);
+      print_error(report.error);
+      out.push_back(std::move(report));
+    }
+  };
+  std::vector<std::string> sources;
+  if (options.sources.size() == 1) {
+    sources = named_sources(named, session).sources;
+  } else {
+    attempt(named, [&] { sources = named_sources(named, session).sources; });
+  }
+  for (const std::string& source : sources) {
+    attempt(source, [&] { out.push_back(report_on(source, loader, options, session)); });
   }
 }
 
@@ -191,9 +205,8 @@ Answer run(const InfoOptions& options, Session& session) {
     return {printed_text(array.get(), options.print, session)};
   }
   std::vector<InfoReport> reports;
-  for (const std::string& source : options.sources) {
-    reports.push_back(report_or_error(source, loader, options, session));
-    if (!reports.back().error.empty()) print_error(reports.back().error);
+  for (const std::string& named : options.sources) {
+    add_reports(named, loader, options, session, reports);
   }
   const bool failed =
       std::ranges::any_of(reports, [](const InfoReport& report) { return !report.error.empty(); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/cli/streams.h"
+#include "app/session/named_sources.h"
 #include "app/session/sources.h"
 #include "maskctl/base/printable.h"
 
@@ -17,14 +18,19 @@ struct Part {
   std::function<Json()> json;
 };
 
+/// Answers of one line, "SOURCE: LINE", stand one below the other; the others have an empty line
+/// between them.
 std::string joined_text(const std::vector<Part>& parts) {
   std::string out;
+  bool after_line = false;
   for (const Part& part : parts) {
     if (part.text.empty()) continue;
-    if (!out.empty()) out += '\n';
     const std::string title = printable(part.source, kUncut);
+    const bool is_line = part.text.find('\n') + 1 == part.text.size();
     const bool has_title = part.text.starts_with(title);
-    out += has_title ? part.text : fmt::format("{}:\n{}", title, part.text);
+    if (!out.empty() && !(is_line && after_line)) out += '\n';
+    out += has_title ? part.text : fmt::format("{}:{}{}", title, is_line ? ' ' : '\n', part.text);
+    after_line = is_line;
   }
   return out;
 }
@@ -54,9 +60,9 @@ Answer answer_each(const std::vector<std::string>& sources, const SourceOptions&
                      }});
   };
   const Visits visits = visit_sources(sources, how, session, visit, report);
-  const bool folder = std::ranges::any_of(
-      sources, [&](const std::string& source) { return is_folder(source, session); });
-  if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0 && !folder) {
+  const bool one_named = std::ranges::none_of(
+      sources, [&](const std::string& source) { return names_several(source, session); });
+  if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0 && one_named) {
     return {std::move(parts.front().text), status, std::move(parts.front().json)};
   }
   const bool in_json =

@@ -20,7 +20,8 @@ const std::string_view kExamples =
 
 const std::string_view kConcepts =
     "SOURCE is FILE.npy, FILE.npz:KEY, FILE.h5:/DATASET, FILE.safetensors:NAME, - (standard\n"
-    "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
+    "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays; where several SOURCEs\n"
+    "are taken also FOLDER, 'masks/*.npy' and 'FILE.npz:*'.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
     "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n"
     "true (1) means may attend.\n";

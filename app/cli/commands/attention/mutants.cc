@@ -16,6 +16,7 @@
 #include "app/cli/commands/attention/outside_judge.h"
 #include "app/cli/commands/command.h"
 #include "app/reports/mutants_report.h"
+#include "app/session/named_sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/verify/mutants/rules.h"
@@ -69,7 +70,7 @@ std::vector<Subject> subjects_of(const MutantsOptions& options, Session& session
   if (options.usual) return usual_subjects(options.mutants, session);
   std::vector<Subject> out;
   MutantOptions one = options.mutants;
-  for (const std::string& source : options.sources) {
+  for (const std::string& source : all_named(options.sources, session)) {
     out.push_back(subject_of(one, source, session));
     ++one.seed;  // the next mask begins with another kind
   }
