@@ -17,6 +17,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/help.h"
 #include "app/cli/parser/pages.h"
+#include "app/cli/parser/values.h"
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
@@ -98,10 +99,16 @@ void add_options(CLI::App& app, const OptionList& list) {
   usage_error(lower_first(text));
 }
 
-/// Throws for the first required operand that is missing.
+/// Throws for the first operand that is none of its choices, or is required and missing.
 void check_operands(const Command& command, const OptionList& own, const CLI::App& app) {
   for (const Option& option : own.options()) {
-    if (!option.required || app.get_option(option.names)->count() > 0) continue;
+    if (!option.operand) continue;
+    const auto given = app.get_option(option.names)->results();
+    // A wrong word is told before the operand that is missing after it.
+    if (!given.empty() && option.placeholder.find('|') != std::string::npos) {
+      parse_choice(unmarked(given.front()), command.name, split(option.placeholder, '|'));
+    }
+    if (!option.required || !given.empty()) continue;
     if (option.names == "SOURCE") {
       usage_error(fmt::format("{}: no SOURCE; name a file, - for standard input, or gen:STEP",
                               command.name));

@@ -25,8 +25,12 @@ void check_form(const OutputOptions& output) {
 
 }  // namespace
 
-void require_output(const OutputOptions& output, std::string_view command) {
+void require_output(const OutputOptions& output, std::string_view command,
+                    std::initializer_list<Loader*> loaders) {
   if (!output.dest.empty()) return;
+  for (Loader* loader : loaders) {
+    if (!loader->source().ejkernel) loader->chain();
+  }
   throw Error(
       Errc::kInvalidArgument,
       fmt::format("{}: no destination; give -o FILE, or -o - for standard output", command));

@@ -1,8 +1,10 @@
 // Writes masks and arrays to the destination of OutputOptions.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
+#include "app/session/loader.h"
 #include "app/session/options.h"
 #include "app/session/session.h"
 #include "maskctl/io/array_io.h"
@@ -11,8 +13,10 @@
 
 namespace maskctl::app {
 
-/// Throws Error(kInvalidArgument) if `output` has no destination.
-void require_output(const OutputOptions& output, std::string_view command);
+/// Throws Error(kInvalidArgument) if `output` has no destination, but first what chain() of the
+/// loaders throws: a wrong step is told before a missing destination.
+void require_output(const OutputOptions& output, std::string_view command,
+                    std::initializer_list<Loader*> loaders = {});
 /// The options of a write, with a note as note_replaced() prints it.
 WriteOptions write_options(const OutputOptions& output, const Session& session);
 /// With --replace-file, prints which arrays go with the file.

@@ -275,6 +275,67 @@ TEST_CASE("batches out of range are refused in ejkernel's style too", "[ejkernel
   check_refused("maskctl show samples/heads.npy --batch 1 --style ejkernel", "only batch 0");
 }
 
+TEST_CASE("a wrong word is told before what is missing after it") {
+  for (const char* line :
+       {"apply samples/heads.npy -t casual", "convert samples/heads.npy -t casual",
+        "combine samples/heads.npy samples/heads.npy --op and -t casual",
+        "combine samples/heads.npy samples/heads.npy --op and --transform-b casual",
+        "gen casual:n=8 --gzip 1"}) {
+    check_refused(std::string("maskctl ") + line, "unknown step 'casual'; did you mean 'causal'?");
+  }
+  check_refused("maskctl apply samples/heads.npy -t causal", "apply: no destination");
+  check_refused("maskctl golden chek", "golden 'chek': expected one of");
+  check_refused("maskctl seq foo", "seq 'foo': expected one of");
+}
+
+TEST_CASE("a refusal names the option that was given, and what was likely meant") {
+  check_refused("maskctl diff gen:full:n=4 gen:full:n=4 --as-b seg",
+                "--as-b 'seg': expected one of");
+  check_refused("maskctl info samples/heads.npy --as seg", "did you mean 'segments'?");
+  const Outcome red = Sandbox().run("maskctl show gen:full:n=4 --palette red");
+  CHECK_FALSE(contains(red.err, "did you mean"));
+  check_refused("maskctl gen samples/heads.npy", "samples/heads.npy is a file");
+  check_refused("maskctl translate --table x", "--table 'x': expected a number of keys, or all");
+  check_refused("maskctl recognise gen:causal:n=8 --write x.txt", "no .txt is written");
+}
+
+TEST_CASE("a file of arguments that is missing is called so") {
+  check_refused("maskctl verify gen:causal:n=8 no.npz", "cannot read no.npz: No such file");
+  check_refused("maskctl verify-merge no.npz",
+                "verify-merge: no.npz is no file: expected part0_out");
+}
+
+TEST_CASE("an array that is not written is told") {
+  for (const char* line : {"recognise gen:causal:n=8", "diff gen:causal:n=8 gen:causal:n=8"}) {
+    const Outcome none = Sandbox().run(std::string("maskctl ") + line + " --write x.npz");
+    CHECK(none.status == 0);
+    CHECK(contains(none.err, "note: x.npz is not written: "));
+  }
+}
+
+TEST_CASE("--transform-b none leaves the second SOURCE as it is") {
+  const Sandbox sandbox;
+  const std::string diff =
+      "maskctl diff gen:causal:n=8 gen:causal:q=4,k=8,align=bottom-right -t slice:q=4:8 ";
+  CHECK(sandbox.run(diff + "--transform-b none").status == 0);
+  CHECK(sandbox.run(diff + "--transform-b ''").status == 0);
+  const Outcome both = sandbox.run(diff);
+  CHECK(both.status == 2);
+  CHECK(contains(both.err,
+                 "gen:causal:q=4,k=8,align=bottom-right: step slice: q=4-7 does not lie in 0-3; "
+                 "-t is for both SOURCEs: --transform-b none leaves B as it is"));
+}
+
+TEST_CASE("options take ranges in both spellings") {
+  const Sandbox sandbox;
+  const auto out = [&sandbox](const std::string& words) {
+    return sandbox.run("maskctl show samples/heads.npy --title '' " + words).out;
+  };
+  CHECK(out("--head 0:2") == out("--head 0-1"));
+  CHECK(out("-t slice:q=2:6,h=0:1") == out("-t slice:q=2-5,h=0"));
+  CHECK(out("-t 'heads:0:2{close:q=0:3}'") == out("-t 'heads:0-1{close:q=0-2}'"));
+}
+
 TEST_CASE("bad files are one line and exit 2") {
   check_refused("maskctl info nothing.npy", "cannot read nothing.npy: No such file");
   check_refused("mkdir no; maskctl info no", "no: a folder without .npy, .npz");

@@ -120,7 +120,9 @@ TEST_CASE("values of another type or out of range are named") {
       Row{"window:both=-1", 12, "both= of window must be 0 to 2147483647, got -1"},
       Row{"dilated:stride=0", 15, "stride= of dilated must be 1 to 2147483647, got 0"},
       Row{"prefix:n=-1", 9, "n= of prefix must be 0 to 2147483647, got -1"},
-      Row{"causal:align=top", 13, "align= of causal expects top-left or bottom-right, got 'top'"},
+      Row{"causal:align=top", 13,
+          "align= of causal expects top-left or bottom-right, got 'top'; "
+          "did you mean 'top-left'?"},
       Row{"causal:align=topleft", 13,
           "align= of causal expects top-left or bottom-right, got 'topleft'; did you mean "
           "'top-left'?"},

@@ -176,6 +176,8 @@ TEST_CASE("near words are found within two edits") {
   CHECK(nearest("windows", names) == "window");
   CHECK_FALSE(nearest("full", names));
   CHECK_FALSE(nearest("x", names));
+  CHECK_FALSE(nearest("dxy", names));  // two of three letters are wrong
+  CHECK(nearest("win", names) == "window");
   CHECK_FALSE(nearest(std::string(100000, 'c'), names));
 }
 

@@ -49,8 +49,8 @@ Answer run(const ApplyOptions& options, Session& session) {
   if (options.print && options.output.dest == "-") {
     throw Error(Errc::kInvalidArgument, "apply: --print and -o - both use standard output");
   }
-  if (!options.print) require_output(options.output, "apply");
   Loader loader(options.source, session);
+  if (!options.print) require_output(options.output, "apply", {&loader});
   if (options.source.ejkernel) {
     ejkernel::apply(loader, options.name, options.output, session);
     return printed(options);

@@ -41,12 +41,12 @@ Answer run(const CombineOptions& options, Session& session) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("combine: two or more SOURCEs are needed, got {}", names.size()));
   }
-  require_output(options.output, "combine");
   // The other SOURCEs are read without the steps of -t, which apply to the combined mask.
   SourceOptions result = options.source;
   result.transforms.clear();
   const SourceOptions how_others = options.other.after(result);
   Loader loader(options.source, session), others(how_others, session);
+  require_output(options.output, "combine", {&loader, &others});
   LoadedMask first = loader.read(names.front());
   Mask mask = std::move(first.mask);
   Index rank = first.rank;

@@ -126,8 +126,8 @@ std::string reading_back(const ConvertedMask& converted) {
 }
 
 Answer run(const ConvertOptions& options, Session& session) {
-  if (!options.roundtrip) require_output(options.output, "convert");
   Loader loader(options.source, session);
+  if (!options.roundtrip) require_output(options.output, "convert", {&loader});
   LoadedMask loaded = loader.read(options.name);
   const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, session);

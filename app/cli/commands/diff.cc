@@ -67,6 +67,20 @@ struct Both {
   std::optional<ClosingChange> closing;
 };
 
+/// B after its steps. Where they are those of A, an Error says how to leave them out.
+Mask mask_of_b(const LoadedMask& b, const Chain& steps, const DiffOptions& options,
+               const SourceOptions& how_b) {
+  try {
+    return maskctl::apply(b.mask, steps);
+  } catch (const Error& error) {
+    const bool own = how_b.transforms != options.source.transforms;
+    if (own || error.code() == Errc::kCancelled) throw error.within(options.b);
+    throw Error(error.code(),
+                fmt::format("{}: {}; -t is for both SOURCEs: --transform-b none leaves B as it is",
+                            options.b, error.what()));
+  }
+}
+
 Both read_both(const DiffOptions& options, Session& session) {
   const SourceOptions how_b = options.other.after(options.source);
   Loader of_a(options.source, session), of_b(how_b, session);
@@ -74,7 +88,7 @@ Both read_both(const DiffOptions& options, Session& session) {
   const LoadedMask a = of_a.read(options.a), b = of_b.read(options.b);
   const Chain steps_a = of_a.chain(), steps_b = of_b.chain();
   out.a = maskctl::apply(a.mask, steps_a);
-  out.b = maskctl::apply(b.mask, steps_b);
+  out.b = mask_of_b(b, steps_b, options, how_b);
   const bool alike = out.a.queries() == out.b.queries() && out.a.keys() == out.b.keys();
   if (alike) out.closing = closing_change(out.a, a.bias_seen, out.b, b.bias_seen);
   out.chains = {of_a.whole_chain(options.a, steps_a), of_b.whole_chain(options.b, steps_b), {}, {}};
@@ -251,6 +265,10 @@ Answer run(const DiffOptions& options, Session& session) {
                     {},           {},           masks.closing};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
   explain(masks, options, session, report);
+  if (!options.dest.empty() && (!report.cause || report.cause->arrays.empty())) {
+    session.note(
+        fmt::format("{} is not written: no pipeline of a cause reads arrays", options.dest));
+  }
   report.leaks = leaks_of(masks, options);
   if (masks.documents && report.diff.first) {
     report.documents = documents_at(*masks.documents, *report.diff.first);

@@ -1,6 +1,7 @@
 // maskctl gen: makes a mask or segment ids from one step, or the mask of a layer of a model.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <span>
 #include <variant>
 
@@ -12,6 +13,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/translate/models/hf_config.h"
@@ -65,7 +67,18 @@ Chain layer_chain(const GenOptions& options, Session& session) {
   return chain_of(layer);
 }
 
+/// Refuses the name of a file, which the grammar of steps would refuse for its dot.
+void check_step(const std::string& step) {
+  std::error_code failed;
+  if (!std::filesystem::exists(step, failed)) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("gen: {} is a file; gen makes a mask from a step, as in causal:n=16, and "
+                          "show draws that of a file",
+                          printable(step)));
+}
+
 Answer run(const GenOptions& options, Session& session) {
+  check_step(options.step);
   const bool draws = options.output == OutputOptions{};
   const bool layered = !options.config.file.empty();
   if (layered != !options.layer.empty()) {
@@ -74,7 +87,7 @@ Answer run(const GenOptions& options, Session& session) {
   Loader loader(options.source, session);
   const std::string step = layered ? "full:" + options.step : options.step;
   Generated made = generate(step, loader.context());
-  if (!draws) require_output(options.output, "gen");
+  if (!draws) require_output(options.output, "gen", {&loader});
   if (layered) {
     const Chain chain = layer_chain(options, session);
     made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));

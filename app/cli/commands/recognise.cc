@@ -119,6 +119,9 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   if (!arrays.empty() && !report.written) {
     session.note("the arrays of the pipeline are not written; --write recognised.npz does it");
   }
+  if (arrays.empty() && !options.dest.empty()) {
+    session.note(fmt::format("{} is not written: the pipeline reads no arrays", options.dest));
+  }
   return answer_in(
       options.json, [&] { return report_text(report, options.all); },
       [=] { return recognise_json(report); }, report.found.residue.cells == 0 ? 0 : 1);
@@ -128,6 +131,7 @@ Answer run(const RecogniseCommand& options, Session& session) {
   if (options.sources.size() > 1 && !options.dest.empty()) {
     throw Error(Errc::kInvalidArgument, "recognise: --write takes the arrays of one SOURCE");
   }
+  if (!options.dest.empty()) parse_dest_name(options.dest);  // throws for an unknown suffix
   Loader loader(options.source, session);
   return answer_each(
       options.sources, options.source, options.json, session,

@@ -310,6 +310,11 @@ Answer run(const TranslateOptions& options, Session& session) {
       return answer_in(
           options.json, [] { return arguments_text(); }, [] { return conventions_json(); });
     }
+    if (!whole_number_from(options.table)) {
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("--table '{}': expected a number of keys, or all", printable(options.table)));
+    }
     const Index w = parse_integer(options.table, "--table", 1, kMostKeys);
     return answer_in(
         options.json, [w] { return conventions_text(w); }, [w] { return windows_json(w); });

@@ -183,7 +183,7 @@ void OtherSource::declare(OptionList& list) {
       const Option& option = first.options()[i];
       const bool steps = option.long_name() == kTransform;
       list.value(option.long_name() + "-b", option.placeholder,
-                 steps ? "steps of the second SOURCE, in place of --transform"
+                 steps ? "steps of the second SOURCE, in place of --transform; none: no step"
                        : "as " + option.long_name(),
                  [this, i](const std::string& text) { given_.emplace_back(i, text); });
     }
@@ -196,8 +196,18 @@ SourceOptions OtherSource::after(const SourceOptions& first) const {
   declare_source(list, out);
   for (const auto& [i, text] : given_) {
     const Option& option = list.options()[i];
-    if (option.long_name() == kTransform) out.transforms.clear();
-    option.take(text);
+    if (option.long_name() == kTransform) {
+      out.transforms.clear();
+      if (text == "none") continue;
+    }
+    try {
+      option.take(text);
+    } catch (const Error& error) {
+      const std::string name = option.long_name(), why = error.what();
+      if (!why.starts_with(name + " ")) throw;
+      throw Error(error.code(), name + "-b" + why.substr(name.size()),
+                  {error.remedies().begin(), error.remedies().end()});
+    }
   }
   return out;
 }

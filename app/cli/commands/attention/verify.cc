@@ -121,6 +121,10 @@ VerifyOptions with_arrays(VerifyOptions options, Session& session) {
   });
   for (std::string& word : options.call.words) {
     const std::string name = name_of(word);
+    std::error_code failed;
+    if (name.empty() && has_array_suffix(word) && !std::filesystem::exists(word, failed)) {
+      throw Error(Errc::kIo, fmt::format("cannot read {}: No such file", printable(word)));
+    }
     word = std::string(full_name(name)) + word.substr(name.size());
   }
   for (const SourceName& one : containers) take_arrays(one, session, options);

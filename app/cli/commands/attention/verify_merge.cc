@@ -92,7 +92,8 @@ MergeArrays arrays_of(const VerifyMergeOptions& options, const Session& session)
       throw Error(Errc::kInvalidArgument, fmt::format("{}: given more than once", name));
     }
     std::error_code failed;
-    if (!std::filesystem::is_regular_file(word, failed)) refuse_name(word);
+    if (!std::filesystem::is_regular_file(word, failed))
+      refuse_name(mark == word.npos ? word + " is no file" : word);
     files.push_back(word);
   }
   for (const std::string& file : files) take_arrays(file, session, arrays);

@@ -233,6 +233,18 @@ std::optional<std::string_view> synonym_of(std::string_view word,
   return std::nullopt;
 }
 
+/// The only candidate that begins with a word of several letters.
+std::optional<std::string_view> only_beginning_with(std::string_view word,
+                                                    std::span<const std::string_view> candidates) {
+  std::optional<std::string_view> out;
+  for (const std::string_view candidate : candidates) {
+    if (word.size() < 3 || !candidate.starts_with(word)) continue;
+    if (out) return std::nullopt;
+    out = candidate;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word,
@@ -242,12 +254,12 @@ std::optional<std::string_view> nearest(std::string_view word,
   if (best || word.size() > kLongestWord) return best;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edits(word, candidate);
-    if (distance < fewest && distance < std::max(word.size(), candidate.size())) {
+    if (distance < fewest && 2 * distance <= word.size()) {
       fewest = distance;
       best = candidate;
     }
   }
-  return best;
+  return best ? best : only_beginning_with(word, candidates);
 }
 
 std::string hint(std::string_view word, std::span<const std::string_view> candidates) {
