@@ -30,12 +30,20 @@ struct ArraySummary {
   Index not_finite = 0;
 };
 
+/// The median of numbers, and the least and the greatest.
+struct BenchSpread {
+  double median = 0, least = 0, most = 0;
+};
+
 /// One line of `bench`.
 struct BenchLine {
   std::string operation, mask, backend, pass;  // pass: "forward" or "backward"
   Index size = 0;
   Index repeats = 0;
-  double median = 0, least = 0, most = 0;  // seconds
+  BenchSpread seconds;
+  /// Of each round, the time divided by that of the first mask and backend of the operation, size
+  /// and pass.
+  BenchSpread ratio;
   // GFLOP/s: `useful` counts the open cells, `executed` all cells that are computed; 0: unknown.
   double useful = 0, executed = 0;
   double bandwidth = 0;  // GB/s, if each array is read or written once

@@ -524,6 +524,27 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run(turned).status == 0);
 }
 
+TEST_CASE("bench prints the ratio to the first line, as text and as Markdown") {
+  const Sandbox sandbox;
+  const std::string bench =
+      "maskctl bench flash_attention gla_attention --size 64 --repeat 3 --backward --mask full "
+      "--mask 'causal | window:keys=8' --axes Hq=1+Hkv=1+H=1+D=8+K=8+V=8";
+  const std::string json = sandbox.run(bench + " --json").out;
+  std::size_t first_lines = 0;
+  constexpr std::string_view kOne =
+      "\"ratio\": {\n        \"median\": 1.0,\n        \"min\": 1.0,\n        \"max\": 1.0\n";
+  for (std::size_t at = 0; (at = json.find(kOne, at)) != json.npos; ++at) ++first_lines;
+  CHECK(first_lines == 4);  // two operations, two passes
+  const std::string table = sandbox.run(bench + " --markdown").out;
+  CHECK(contains(table, "| operation | mask | size | backend | pass | ms | ratio |"));
+  CHECK(contains(table, "| flash_attention | causal \\| window:keys=8 | 64 | cpu | backward | "));
+  CHECK(contains(table, "| gla_attention | - | 64 | cpu | forward | "));
+  const Outcome both = sandbox.run(bench + " --markdown --json");
+  CHECK(both.status == 2);
+  CHECK(contains(both.err, "bench: --markdown goes without --json"));
+  CHECK(contains(sandbox.run("maskctl bench --markdown --mesh sp=2").err, "without --mesh"));
+}
+
 TEST_CASE("backends names the platforms of an operation", "[ejkernel]") {
   const Sandbox sandbox;
   const Outcome backends = sandbox.run("maskctl backends gla_attention");

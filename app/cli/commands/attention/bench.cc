@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "app/cli/commands/attention/bench_ranks.h"
 #include "app/cli/commands/attention/call.h"
@@ -13,6 +15,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
+#include "app/reports/bench_text.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
@@ -39,6 +42,7 @@ struct BenchOptions {
   bool backward = false;
   Index repeats = 5;
   RankOptions ranks;
+  bool markdown = false;
   bool json = false;
 };
 
@@ -66,24 +70,13 @@ void declare(OptionList& list, BenchOptions& bench) {
   list.integer("--repeat", 1, "timed runs, after one that is not timed (5)",
                [&bench](Index n) { bench.repeats = n; });
   declare_ranks(list, bench.ranks);
+  list.flag("--markdown", "print a Markdown table", bench.markdown);
   list.json("maskctl.bench/1, or with --mesh maskctl.bench-ranks/1", bench.json);
 }
 
 using attention::Backend;
 using attention::NamedArguments;
 using attention::Operation;
-
-double bytes_of(const NamedArguments& arguments, const attention::NamedResults& results,
-                bool backward) {
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : arguments.arrays) {
-    if (backward || !name.starts_with("cotangent_")) bytes += tensor.bytes().size();
-  }
-  for (const auto& [name, tensor] : results) {
-    if (backward || !name.starts_with("grad_")) bytes += tensor.bytes().size();
-  }
-  return static_cast<double>(bytes);
-}
 
 double seconds_of(const std::function<void()>& work) {
   const Stopwatch watch;
@@ -103,18 +96,39 @@ class Timer {
     }
   }
 
-  attention::CallTimes run(attention::NamedResults& results) const {
+  struct Ran {
     attention::CallTimes times;
+    attention::NamedResults results;
+  };
+  Ran run(Backend backend) const {
+    Ran out;
+    attention::CallTimes& times = out.times;
     NamedArguments arguments = arguments_;
+    arguments.context.backend = backend;
     arguments.times = &times;
     attention::CallTimes transposing;
     for (auto& [name, array] : arguments.arrays) {
       transpose(name, array, name.starts_with("cotangent_"), transposing);
     }
-    results = attention::run(operation_, arguments);
-    for (auto& [name, array] : results)
+    out.results = attention::run(operation_, arguments);
+    for (auto& [name, array] : out.results)
       transpose(name, array, name.starts_with("grad_"), transposing);
-    return {times.forward + transposing.forward, times.backward + transposing.backward};
+    times.forward += transposing.forward;
+    times.backward += transposing.backward;
+    return out;
+  }
+
+  bool has_backward() const { return arguments_.arrays.contains("cotangent_out"); }
+  /// The bytes of the arrays and results of a pass.
+  double bytes(const attention::NamedResults& results, bool backward) const {
+    std::size_t bytes = 0;
+    for (const auto& [name, tensor] : arguments_.arrays) {
+      if (backward || !name.starts_with("cotangent_")) bytes += tensor.bytes().size();
+    }
+    for (const auto& [name, tensor] : results) {
+      if (backward || !name.starts_with("grad_")) bytes += tensor.bytes().size();
+    }
+    return static_cast<double>(bytes);
   }
 
  private:
@@ -130,40 +144,48 @@ class Timer {
   std::optional<attention::Layout> layout_;
 };
 
-BenchLine line_of(std::vector<double> seconds, double bytes) {
-  std::ranges::sort(seconds);
+/// A mask and a backend that are timed, and the times of each round.
+struct Case {
+  const Timer* timer = nullptr;
+  Backend backend = Backend::kCpu;
+  std::string label;
+  const Mask* mask = nullptr;  // null for operations without a mask
+  double forward_bytes = 0, backward_bytes = 0;
+  std::vector<double> forward = {}, backward = {};  // seconds; no backward ones without that pass
+};
+
+BenchSpread spread_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+BenchLine line_of(const std::vector<double>& seconds, const std::vector<double>& first,
+                  double bytes) {
   BenchLine line;
   line.repeats = std::ssize(seconds);
-  line.median = seconds[seconds.size() / 2];
-  line.least = seconds.front();
-  line.most = seconds.back();
-  line.bandwidth = bytes / line.median * 1e-9;
+  line.seconds = spread_of(seconds);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < seconds.size(); ++i) ratios.push_back(seconds[i] / first[i]);
+  line.ratio = spread_of(ratios);
+  line.bandwidth = bytes / line.seconds.median * 1e-9;
   return line;
 }
 
-/// Times the forward pass, and the backward pass if there are cotangents among the arguments.
-std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& arguments,
-                             const BenchOptions& options) {
-  const Timer timer(operation, arguments, options.layout);
-  attention::NamedResults results;
-  timer.run(results);
-  std::vector<double> forward, backward;
-  for (Index i = 0; i < options.repeats; ++i) {
-    const attention::CallTimes times = timer.run(results);
-    forward.push_back(times.forward);
-    backward.push_back(times.backward);
+/// Runs each case once untimed, then all of them in turn in each round, so that a ratio is of two
+/// times taken close together.
+void time_rounds(std::span<Case> cases, Index rounds) {
+  for (Case& one : cases) {
+    const attention::NamedResults results = one.timer->run(one.backend).results;
+    one.forward_bytes = one.timer->bytes(results, false);
+    one.backward_bytes = one.timer->bytes(results, true);
   }
-  std::vector<BenchLine> out{line_of(forward, bytes_of(arguments, results, false))};
-  out[0].pass = "forward";
-  if (arguments.arrays.contains("cotangent_out")) {
-    out.push_back(line_of(backward, bytes_of(arguments, results, true)));
-    out[1].pass = "backward";
+  for (Index i = 0; i < rounds; ++i) {
+    for (Case& one : cases) {
+      const attention::CallTimes times = one.timer->run(one.backend).times;
+      one.forward.push_back(times.forward);
+      if (one.timer->has_backward()) one.backward.push_back(times.backward);
+    }
   }
-  for (BenchLine& line : out) {
-    line.operation = operation.name;
-    line.backend = name(arguments.context.backend);
-  }
-  return out;
 }
 
 /// Adds random cotangents, so that they need not be generated while the call is timed.
@@ -184,41 +206,45 @@ class Bench {
   Bench(const BenchOptions& options, Session& session) : options_(options), session_(session) {}
 
   std::vector<BenchLine> run() {
-    for_each_mask([this](const Operation& operation, Index size, const std::string& label,
-                         const Mask* mask) { run_backends(operation, size, label, mask); });
+    for_each_size([this](const Operation& operation, Index size,
+                         const std::vector<Labelled>& masks) { time(operation, size, masks); });
     return std::move(lines_);
   }
 
   /// Times the calls with the work split over ranks. The reports are complete at rank 0 only.
   std::vector<RankBenchReport> run(attention::Communicator& world) {
     std::vector<RankBenchReport> runs;
-    for_each_mask(
-        [&](const Operation& operation, Index size, const std::string& label, const Mask* mask) {
-          for (const Backend backend : options_.backends) {
-            RankBench bench = rank_bench(operation, size, label, mask, backend);
-            runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
-          }
-        });
+    for_each_size([&](const Operation& operation, Index size, const std::vector<Labelled>& masks) {
+      for (const Labelled& one : masks) {
+        for (const Backend backend : options_.backends) {
+          RankBench bench = rank_bench(operation, size, one.label, one.pointer(), backend);
+          runs.push_back(bench_over_ranks(options_.ranks, std::move(bench), world));
+        }
+      }
+    });
     return runs;
   }
 
  private:
-  /// Calls f(operation, size, label, mask) for every combination. `mask` is null for operations
-  /// without a mask.
+  struct Labelled {
+    std::string label;
+    std::optional<Mask> mask;  // absent for operations without a mask
+    const Mask* pointer() const { return mask ? &*mask : nullptr; }
+  };
+
+  /// Calls f(operation, size, masks) for every operation and size.
   template <class F>
-  void for_each_mask(F&& f) {
+  void for_each_size(F&& f) {
     for (const std::string& name : options_.operations) {
       const Operation& operation = operation_named(name);
       for (const Index size : options_.sizes) {
         axes_ = parse_axes(options_.axes, size);
-        if (!operation.takes_mask()) {
-          f(operation, size, "-", nullptr);
-          continue;
-        }
+        std::vector<Labelled> masks;
+        if (!operation.takes_mask()) masks.push_back({"-", {}});
         for (const std::string& pipeline : options_.masks) {
-          const Mask mask = mask_of(pipeline);
-          f(operation, size, pipeline, &mask);
+          if (operation.takes_mask()) masks.push_back({pipeline, mask_of(pipeline)});
         }
+        f(operation, size, masks);
       }
     }
   }
@@ -264,20 +290,36 @@ class Bench {
     return bench;
   }
 
-  void run_backends(const Operation& operation, Index size, const std::string& label,
-                    const Mask* mask) {
-    NamedArguments arguments = arguments_under(operation, mask);
-    add_random_arrays(operation, random_arrays(), arguments);
-    arguments.context.backend = options_.backends.front();
-    if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
-    for (const Backend backend : options_.backends) {
-      arguments.context.backend = backend;
-      for (BenchLine& line : timed(operation, arguments, options_)) {
-        line.mask = label;
-        line.size = size;
-        if (mask) add_rates(*mask, backend, line);
-        lines_.push_back(std::move(line));
+  /// Times all masks and backends of an operation and size.
+  void time(const Operation& operation, Index size, const std::vector<Labelled>& masks) {
+    std::deque<Timer> timers;
+    std::vector<Case> cases;
+    for (const Labelled& one : masks) {
+      NamedArguments arguments = arguments_under(operation, one.pointer());
+      add_random_arrays(operation, random_arrays(), arguments);
+      arguments.context.backend = options_.backends.front();
+      if (options_.backward && operation.has_gradients()) add_cotangents(operation, arguments);
+      timers.emplace_back(operation, std::move(arguments), options_.layout);
+      for (const Backend backend : options_.backends) {
+        cases.push_back({&timers.back(), backend, one.label, one.pointer()});
       }
+    }
+    time_rounds(cases, options_.repeats);
+    for (const Case& one : cases) {
+      const auto add = [&](const char* pass, const std::vector<double>& seconds,
+                           const std::vector<double>& first, double bytes) {
+        if (seconds.empty()) return;
+        BenchLine line = line_of(seconds, first, bytes);
+        line.pass = pass;
+        line.operation = operation.name;
+        line.backend = name(one.backend);
+        line.mask = one.label;
+        line.size = size;
+        if (one.mask) add_rates(*one.mask, one.backend, line);
+        lines_.push_back(std::move(line));
+      };
+      add("forward", one.forward, cases.front().forward, one.forward_bytes);
+      add("backward", one.backward, cases.front().backward, one.backward_bytes);
     }
   }
 
@@ -292,8 +334,8 @@ class Bench {
     const bool backward = line.pass == "backward";
     const auto rate = [&](Index done) {
       const auto work = flops(done, axes_.at("D"), axes_.at("Dv"));
-      return static_cast<double>(copies) * (backward ? work.backward : work.forward) / line.median *
-             1e-9;
+      return static_cast<double>(copies) * (backward ? work.backward : work.forward) /
+             line.seconds.median * 1e-9;
     };
     line.useful = rate(cells.open);
     if (backend == Backend::kCpu) line.executed = rate(cells.blocks[backward ? 1 : 0].executed);
@@ -305,27 +347,14 @@ class Bench {
   std::vector<BenchLine> lines_;
 };
 
-std::string rate(double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; }
-
-std::string bench_text(const MachineReport& machine, const std::vector<BenchLine>& lines) {
-  std::string out = fmt::format("{}, {} threads\n\n", machine.instructions, machine.threads);
-  out +=
-      fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11}{:>9}{:>9}{:>10}{:>8}\n", "operation", "mask",
-                  "size", "backend", "pass", "median ms", "spread", "useful", "executed", "GB/s");
-  for (const BenchLine& line : lines) {
-    out += fmt::format("{:<26}{:<18}{:>7} {:<10}{:<8}{:>11.3f}{:>8.0f}%{:>9}{:>10}{:>8}\n",
-                       line.operation, line.mask, line.size, line.backend, line.pass,
-                       line.median * 1e3, 100 * (line.most - line.least) / line.median,
-                       rate(line.useful), rate(line.executed), rate(line.bandwidth));
-  }
-  return out +
-         "\nuseful, executed: GFLOP/s of the open cells, and of all cells that the CPU computes\n";
-}
-
 Answer run(const BenchOptions& given, Session& session) {
   BenchOptions options = given;
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
+  if (options.markdown && (options.json || options.ranks.given())) {
+    throw Error(Errc::kInvalidArgument, fmt::format("bench: --markdown goes without {}",
+                                                    options.json ? "--json" : "--mesh"));
+  }
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
   // main() has set this limit to 0. Time calls with the default, as in other programs that use the
   // library.
@@ -346,7 +375,7 @@ Answer run(const BenchOptions& given, Session& session) {
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
   return answer_in(
-      options.json, [&] { return bench_text(machine, lines); },
+      options.json, [&] { return bench_text(machine, lines, options.markdown); },
       [=] { return bench_json(machine, lines); });
 }
 
@@ -360,7 +389,8 @@ extern const Command kBench = command<BenchOptions, declare, run>({
     .examples =
         "  maskctl bench\n"
         "  mpirun -n 4 maskctl bench ring_attention --mesh sp=4 --assign zigzag --mask causal\n"
-        "  maskctl bench flash_attention --size 1024+4096 --mask causal --axes D=128 --backward\n",
+        "  maskctl bench flash_attention --size 1024+4096 --mask causal --axes D=128 --backward\n"
+        "  maskctl bench --mask full --mask causal --repeat 9 --markdown\n",
 });
 
 }  // namespace maskctl::app
