@@ -65,6 +65,25 @@ Json json_of(const Finding& finding) {
           {"why", finding.rule->why},   {"fix", fix_of(*finding.rule)}};
 }
 
+Json json_of(const FixedReport& report) {
+  Json out{{"file", report.kind ? Json(report.file) : Json(nullptr)},
+           {"kind", report.kind ? Json(name(*report.kind)) : Json(nullptr)},
+           {"done", Json::array()},
+           {"left", Json::array()}};
+  const auto or_null = [](const std::optional<Index>& cells) {
+    return cells ? Json(*cells) : Json(nullptr);
+  };
+  for (const FixDone& done : report.done) {
+    out["done"].push_back({{"id", done.rule->id},
+                           {"closed", or_null(done.closed)},
+                           {"opened", or_null(done.opened)}});
+  }
+  for (const FixLeft& left : report.left) {
+    out["left"].push_back({{"id", left.finding.rule->id}, {"why", left.why}});
+  }
+  return out;
+}
+
 /// A relative URI of the file that a SOURCE names; empty for pipes and generated masks.
 std::string uri_of(const std::string& source) {
   if (!names_one_source(source)) return "";
@@ -205,6 +224,7 @@ Json check_json(const CheckReport& report) {
     const Unseen words = unseen(part);
     out["not_looked_at"].push_back({{"what", words.what}, {"option", words.option}});
   }
+  out["fixed"] = report.fixed ? json_of(*report.fixed) : Json(nullptr);
   return out;
 }
 

@@ -12,8 +12,19 @@
 #include "app/reports/json_value.h"
 #include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/expect.h"
+#include "maskctl/inspect/check/fix.h"
+#include "maskctl/io/kinds/kind.h"
 
 namespace maskctl::app {
+
+/// What `check --write-fixed` did.
+struct FixedReport {
+  std::string file;
+  std::optional<ArrayKind> kind;  // as which it was written; absent if it was not
+  std::vector<FixDone> done;
+  std::vector<FixLeft> left;
+  bool other_kind = false;  // it was not read as that
+};
 
 struct CheckReport {
   std::string source;
@@ -23,12 +34,16 @@ struct CheckReport {
   bool linted = false;                        // false: only the expectations were evaluated
   std::vector<ExpectationResult> expected;
   CheckResult found;  // empty unless `linted`
+  std::optional<FixedReport> fixed = {};
   /// Returns the bytes of a cell in the file of the SOURCE. Empty if the axes of the array in the
   /// file are not those of the mask.
   std::function<std::optional<Range>(const Location&)> bytes;
 
   /// True when all expectations hold, and no finding is an error or a warning.
   bool ok() const;
+  /// True when that holds of the mask that was written, or where none was, of the one that was
+  /// read.
+  bool ok_now() const;
 };
 
 /// What was not looked at, in words, and the option that makes `check` look at it.

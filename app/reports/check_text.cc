@@ -79,6 +79,38 @@ std::string findings_text(const CheckReport& report) {
          not_looked_at_text(report);
 }
 
+std::string changed_text(const FixDone& done) {
+  std::string out;
+  const auto add = [&out](const std::optional<Index>& cells, std::string_view verb) {
+    if (cells.value_or(0) > 0) out += fmt::format(", {} {}", counted(*cells, "cell"), verb);
+  };
+  add(done.closed, "closed");
+  add(done.opened, "opened");
+  return out;
+}
+
+std::string fixed_text(const FixedReport& report) {
+  std::string out;
+  for (const FixDone& done : report.done) {
+    out += fmt::format("fixed: {}{}\n", done.rule->id, changed_text(done));
+  }
+  for (const FixLeft& left : report.left) {
+    out += fmt::format("left:  {}: {}\n", left.finding.rule->id, printable(left.why, kUncut));
+  }
+  const std::string file = printable(report.file, kUncut);
+  if (!report.kind) {
+    return out +
+           fmt::format("{} is not written: {}\n", file,
+                       report.left.empty() ? "there is nothing to fix" : "no fix can be applied");
+  }
+  out += fmt::format("{} is written: {} left", file,
+                     report.left.empty()
+                         ? "no error or warning is"
+                         : counted(std::ssize(report.left), "finding is", "findings are"));
+  if (report.other_kind) out += fmt::format("; read it with --as {}", name(*report.kind));
+  return out + "\n";
+}
+
 }  // namespace
 
 bool CheckReport::ok() const {
@@ -119,8 +151,12 @@ std::string counter_example(const ExpectationResult& expected) {
   return out;
 }
 
+bool CheckReport::ok_now() const { return fixed ? fixed->left.empty() : ok(); }
+
 std::string check_text(const CheckReport& report) {
-  if (report.linted) return findings_text(report);
+  if (report.linted) {
+    return findings_text(report) + (report.fixed ? fixed_text(*report.fixed) : "");
+  }
   std::string out;
   for (const ExpectationResult& expected : report.expected) out += expected_text(expected);
   return out;

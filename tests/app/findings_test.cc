@@ -96,5 +96,16 @@ TEST_CASE("docs/lint.md lists every finding as its row has it", "[golden]") {
   CHECK(rows == std::ssize(lint_rules()));
 }
 
+TEST_CASE("docs/lint.md lists the findings that check --write-fixed can fix") {
+  const std::string page = slurp(kRoot / "docs/lint.md");
+  const std::size_t from = page.find("## What --write-fixed does");
+  REQUIRE(from != page.npos);
+  const std::string list = page.substr(from, page.find("\n## ", from) - from);
+  for (const LintRule& rule : lint_rules()) {
+    INFO(rule.id);
+    CHECK(contains(list, fmt::format("`{}`", rule.id)) == (rule.fixed != nullptr));
+  }
+}
+
 }  // namespace
 }  // namespace maskctl::test

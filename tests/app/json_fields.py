@@ -42,6 +42,8 @@ cost gen:causal:n=256 --ranks 4
 check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
 check gen:causal:n=12 -t window:both=0
+check gen:causal:n=8 --segments gen:segments:lens=3+5 --write-fixed fixed.npy
+check gen:empty:n=4 --write-fixed empty.npy
 diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
 diff gen:random:sparsity=0.5,n=64,seed=1 gen:dilated:stride=3,n=64
 diff least.npy inf.npy

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "app/cli/commands/check_fixed.h"
 #include "app/cli/commands/doors.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
@@ -16,6 +17,7 @@
 #include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
+#include "app/session/named_sources.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_source.h"
@@ -38,6 +40,8 @@ struct CheckOptions {
   Format format = Format::kText;
   bool json = false;
   bool exit_zero = false;
+  std::string write_fixed;
+  bool force = false;
 };
 
 void declare(OptionList& list, CheckOptions& check) {
@@ -58,6 +62,10 @@ void declare(OptionList& list, CheckOptions& check) {
   };
   list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
   list.flag("--json", "the same as --format json", check.json);
+  list.text("--write-fixed", "FILE",
+            "apply the fixes that can be applied, and write the mask; exit 0 if nothing is left",
+            check.write_fixed);
+  list.flag("-f,--force", "replace FILE if it exists", check.force);
   list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
 }
 
@@ -155,6 +163,7 @@ class Asked {
       auto [loaded, checked] = read_checked(name_, loader_);
       out.bytes = bytes_in(name_, loaded, source_);
       mask_ = std::move(checked);
+      loaded_ = std::move(loaded);
     }
     mask_.documents = std::move(documents);
     mask_.also = std::move(also);
@@ -167,6 +176,10 @@ class Asked {
     if (const auto& mask = out.found.mask) {
       note_batches(mask_.documents, *mask, session_);
       out.shape = {mask->batch(), mask->heads(), mask->queries(), mask->keys()};
+    }
+    if (!options_.write_fixed.empty()) {
+      out.fixed = write_fixed(fix(mask_, out.found), loaded_, options_.source, options_.write_fixed,
+                              options_.force, session_);
     }
     return out;
   }
@@ -182,10 +195,11 @@ class Asked {
 
   std::string name_;
   const CheckOptions& options_;
-  const Session& session_;
+  Session& session_;
   SourceOptions source_;
   Loader loader_;
   CheckedMask mask_;
+  LoadedMask loaded_;
 };
 
 CheckReport expectations_of(const std::string& source, const CheckOptions& options,
@@ -211,7 +225,7 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
 }
 
 int exit_status(std::span<const CheckReport> reports, const CheckOptions& options) {
-  return options.exit_zero || std::ranges::all_of(reports, &CheckReport::ok) ? 0 : 1;
+  return options.exit_zero || std::ranges::all_of(reports, &CheckReport::ok_now) ? 0 : 1;
 }
 
 bool is_document(const CheckOptions& options) {
@@ -241,6 +255,31 @@ void check_options(const CheckOptions& options) {
               "--segments, --positions, --cu-seqlens and --padding, to compare them");
 }
 
+/// Refuses --write-fixed where there is not one mask to write, or where it would not be all that
+/// the same check of what is written looks at.
+void check_write_fixed(const CheckOptions& options, const Session& session) {
+  if (options.write_fixed.empty()) {
+    if (!options.force) return;
+    throw Error(Errc::kInvalidArgument, "check: --force goes with --write-fixed");
+  }
+  const auto refuse = [](const char* why) {
+    throw Error(Errc::kInvalidArgument, fmt::format("check: --write-fixed {}", why));
+  };
+  if (options.sources.size() != 1 || names_several(options.sources.front(), session)) {
+    refuse("takes one SOURCE, a file and no folder or pattern");
+  }
+  if (!options.expectations.empty()) {
+    refuse("goes without --expect: an expectation says what is wrong, not how to mend it");
+  }
+  if (!options.source.transforms.empty()) {
+    refuse(
+        "goes without -t; write the mask after its steps first: maskctl apply SOURCE -t ... -o "
+        "FILE");
+  }
+  if (is_document(options)) refuse("goes with the formats text and json");
+  if (options.write_fixed == "-") refuse("names a file: standard output has the report");
+}
+
 /// What is reported of arrays without a SOURCE: the name of the first.
 std::vector<std::string> sources_of(const CheckOptions& options) {
   if (!options.sources.empty()) return options.sources;
@@ -263,6 +302,7 @@ Answer answer_of(const CheckReport& report, const CheckOptions& options) {
 
 Answer run(const CheckOptions& options, Session& session) {
   check_options(options);
+  check_write_fixed(options, session);
   if (!is_document(options)) {
     return answer_each(sources_of(options), options.source, options.json, session,
                        [&](const std::string& source) {
@@ -292,6 +332,7 @@ Run declare_check_of_one(OptionList& list) {
   auto options = std::make_shared<CheckOptions>();
   declare(list, *options);
   return [options](Session& session) {
+    check_write_fixed(*options, session);
     return answer_of(check_source(options->sources.front(), *options, session), *options);
   };
 }
@@ -305,7 +346,8 @@ extern const Command kCheck = command<CheckOptions, declare, run>({
     .examples = "  maskctl check mask.npy\n"
                 "  maskctl check mask.npy --expect causal --expect no-empty-rows\n"
                 "  maskctl check mask.npy --segments seg.npy --format sarif\n"
-                "  maskctl lint cu.npy --as cu_seqlens --shape 1+1+4096+4096\n",
+                "  maskctl lint cu.npy --as cu_seqlens --shape 1+1+4096+4096\n"
+                "  maskctl check leaked.npy --segments seg.npy --write-fixed fixed.npy\n",
     .negative = "an expectation does not hold, or a finding is an error or a warning",
 });
 

@@ -54,9 +54,10 @@ enum class NotLookedAt : std::uint8_t {
 };
 
 struct CheckResult {
-  std::optional<Mask> mask;    // after its steps; absent if there was no start
-  Findings findings;           // errors first, then warnings, then notes
-  std::optional<Leaks> leaks;  // absent if they were not looked for
+  std::optional<Mask> mask;                 // after its steps; absent if there was no start
+  Findings findings;                        // errors first, then warnings, then notes
+  std::optional<Leaks> leaks;               // absent if they were not looked for
+  std::optional<Documents> documents = {};  // those that are known and fit the mask
   std::vector<NotLookedAt> not_looked_at;
 
   /// True if no finding is an error or a warning.

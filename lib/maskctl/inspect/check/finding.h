@@ -83,6 +83,9 @@ enum class FindingId : std::uint8_t {
   kCount,  // how many there are
 };
 
+struct CheckedMask;
+struct Faulty;
+
 /// One kind of finding. The meaning of an id never changes.
 struct LintRule {
   std::string_view id;  // "document-leak", in reports
@@ -102,6 +105,10 @@ struct LintRule {
     kTellsReopened,  // it takes over step-reopens-order about the cells that it leads to
   };
   std::array<Beside, 2> beside = {};
+  /// Makes what the fix says (fixes.h); null, or nothing, where that is not known from the mask and
+  /// what is given with it. `unfixed` says why.
+  std::optional<CheckedMask> (*fixed)(const Faulty& faulty) = nullptr;
+  std::string_view unfixed = {};
   FindingId key = {};  // set by lint_rules()
 };
 /// All rules; docs/lint.md lists them.

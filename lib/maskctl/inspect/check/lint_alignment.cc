@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/mask/planes/bands.h"
 
@@ -30,7 +31,8 @@ LintRule lint_row(RuleKey<FindingId::kDecodeFirstKey>) {
               "a decoding step with is_causal aligned top-left attends to token 0 and forgets the "
               "context",
           .fix = "leave causal out of decoding steps, or use align=bottom-right",
-          .example = "maskctl check gen:full:q=1,k=6 -t causal:align=top-left"};
+          .example = "maskctl check gen:full:q=1,k=6 -t causal:align=top-left",
+          .unfixed = "which keys are padding is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
@@ -46,7 +48,8 @@ LintRule lint_row(RuleKey<FindingId::kDecodeOwnKey>) {
       .fix = "drop the offset, or make the mask for a cache that holds the new token",
       .example =
           R"(python3 -c 'import numpy as np; np.save("attention_mask.npy", np.ones((1, 6), "i4"))'
-maskctl check gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding attention_mask.npy)"};
+maskctl check gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding attention_mask.npy)",
+      .unfixed = "which keys an offset of 0 would open or close is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kOwnKeyClosed>) {
@@ -75,7 +78,8 @@ LintRule lint_row(RuleKey<FindingId::kAxesExchanged>) {
       .example =
           R"(python3 -c 'import numpy as np; np.save("mask.npy", np.tri(6, dtype=bool)[None, :, None])'
 maskctl check mask.npy)",
-      .beside = {LintRule::Beside::kSaysPattern}};
+      .beside = {LintRule::Beside::kSaysPattern},
+      .fixed = heads_to_queries};
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/tensor/convert.h"
 
@@ -23,7 +24,8 @@ LintRule lint_row(RuleKey<FindingId::kSegmentsReturn>) {
       .fix = "sort the tokens by document or give the second part an id of its own",
       .example =
           R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 0, 0]], "i4"))'
-maskctl check ids.npy --as segments)"};
+maskctl check ids.npy --as segments)",
+      .unfixed = "whether they are one document or two is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kSegmentsZeroTail>) {
@@ -70,7 +72,8 @@ LintRule lint_row(RuleKey<FindingId::kPositionsStart>) {
       .fix = "restart position ids at 0 in each document",
       .example =
           R"(python3 -c 'import numpy as np; np.save("positions.npy", np.array([[0, 1, 2, -1, 3, 4]], "i4"))'
-maskctl check positions.npy --as positions)"};
+maskctl check positions.npy --as positions)",
+      .unfixed = "which documents the tokens are of is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPositionsJump>) {
@@ -85,7 +88,8 @@ LintRule lint_row(RuleKey<FindingId::kPositionsJump>) {
       .fix = "pass segment ids or cu_seqlens instead of deriving them from such positions",
       .example =
           R"(python3 -c 'import numpy as np; np.save("positions.npy", np.array([[0, 1, 5, 6, 6, 7]], "i4"))'
-maskctl check positions.npy --as positions)"};
+maskctl check positions.npy --as positions)",
+      .unfixed = "which documents the tokens are of is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kNoncanonicalBool>) {
@@ -100,7 +104,8 @@ LintRule lint_row(RuleKey<FindingId::kNoncanonicalBool>) {
       .fix = "normalise with mask != 0 before saving",
       .example =
           R"(python3 -c 'import numpy as np; np.save("mask.npy", (np.tri(6) * 2).astype("u1").view(bool))'
-maskctl check mask.npy)"};
+maskctl check mask.npy)",
+      .fixed = write_canonical};
 }
 
 LintRule lint_row(RuleKey<FindingId::kBiasMixed>) {
@@ -116,7 +121,8 @@ LintRule lint_row(RuleKey<FindingId::kBiasMixed>) {
       .example =
           R"(python3 -c 'import numpy as np; bias = np.where(np.tri(6), 0, -np.inf).astype("f4"); bias[0, 5] = np.finfo("f4").min; np.save("bias.npy", bias)'
 maskctl check bias.npy)",
-      .remedy = {Remedy::kWriteAs, "bias"}};
+      .remedy = {Remedy::kWriteAs, "bias"},
+      .fixed = write_canonical};
 }
 
 namespace {

@@ -23,7 +23,8 @@ LintRule lint_row(RuleKey<FindingId::kPositionsSegments>) {
       .fix = "make both from the same document lengths",
       .example =
           R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 2, 2]], "i4")); np.save("positions.npy", np.array([[0, 1, 2, 3, 0, 1]], "i4"))'
-maskctl check --segments ids.npy --positions positions.npy)"};
+maskctl check --segments ids.npy --positions positions.npy)",
+      .unfixed = "which of the arrays is right is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDescriptionsDiffer>) {
@@ -41,7 +42,8 @@ LintRule lint_row(RuleKey<FindingId::kDescriptionsDiffer>) {
       .fix = "make both from the same document lengths, or give one of them alone",
       .example =
           R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 3, 6], "i4")); np.save("attention_mask.npy", np.array([[1, 1, 1, 1, 1, 0]], "i4"))'
-maskctl check --cu-seqlens cu.npy --segments attention_mask.npy --pad-id 0)"};
+maskctl check --cu-seqlens cu.npy --segments attention_mask.npy --pad-id 0)",
+      .unfixed = "which of the arrays is right is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kLengthsPadded>) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 
@@ -21,7 +22,8 @@ LintRule lint_row(RuleKey<FindingId::kBiasAndMask>) {
       .fix = "fold the mask into the bias, or leave the bias out",
       .example =
           R"(python3 -c 'import numpy as np; np.save("mask.npy", np.tri(6, dtype=bool)); np.save("bias.npy", np.zeros((6, 6), "f4"))'
-maskctl check mask.npy --bias bias.npy)"};
+maskctl check mask.npy --bias bias.npy)",
+      .unfixed = "the bias is another array"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kDocumentLeak>) {
@@ -36,7 +38,8 @@ LintRule lint_row(RuleKey<FindingId::kDocumentLeak>) {
       .example =
           R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, 2, 2]], "i4"))'
 maskctl check gen:causal:n=6 --segments ids.npy)",
-      .beside = {LintRule::Beside::kSaysPattern}};
+      .beside = {LintRule::Beside::kSaysPattern},
+      .fixed = close_crossing};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingAttended>) {
@@ -49,7 +52,8 @@ LintRule lint_row(RuleKey<FindingId::kPaddingAttended>) {
       .fix = "close the keys with the step doc:SRC or pad:SRC",
       .example =
           R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
-maskctl check gen:full:n=6 --segments ids.npy)"};
+maskctl check gen:full:n=6 --segments ids.npy)",
+      .fixed = close_padding_keys};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpen>) {
@@ -76,7 +80,8 @@ LintRule lint_row(RuleKey<FindingId::kRowsOnlyPadding>) {
       .fix = "close padding keys and open the token itself",
       .example =
           R"(python3 -c 'import numpy as np; mask = np.tri(6, dtype=bool); mask[2:4] = [0, 0, 0, 0, 1, 0]; np.save("mask.npy", mask); np.save("ids.npy", np.array([[0, 0, 1, 1, -1, -1]], "i4"))'
-maskctl check mask.npy --segments ids.npy)"};
+maskctl check mask.npy --segments ids.npy)",
+      .unfixed = "which keys the rows should see is not known"};
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/future.h"
 #include "maskctl/inspect/check/lint_parts.h"
 
@@ -22,7 +23,9 @@ LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
               "close the cells with the step causal; groups that may see each other, such as "
               "images or a prefix, must be open as a whole",
           .example = "maskctl check gen:causal:n=32 -t open:q=3-5,k=20-22",
-          .beside = {LintRule::Beside::kCountsFuture, LintRule::Beside::kTellsReopened}};
+          .beside = {LintRule::Beside::kCountsFuture, LintRule::Beside::kTellsReopened},
+          .fixed = close_future_cells,
+          .unfixed = "groups lie among the cells; which cells are theirs is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
@@ -39,7 +42,9 @@ LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
           .example =
               "maskctl check gen:causal:n=32 -t 'open:q=4-7,k=4-7 | open:q=20-22,k=20-22 | "
               "open:q=4-7,k=20-22'",
-          .beside = {LintRule::Beside::kSaysPattern, LintRule::Beside::kTellsReopened}};
+          .beside = {LintRule::Beside::kSaysPattern, LintRule::Beside::kTellsReopened},
+          .fixed = close_later_groups,
+          .unfixed = "other cells of the future lie among these"};
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // Checks cumulative lengths.
 #include <fmt/format.h>
 
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/tensor/convert.h"
 
@@ -18,7 +19,8 @@ LintRule lint_row(RuleKey<FindingId::kCuShape>) {
       .fix = "give [0, n0, n0 + n1, ...] as one axis of int32",
       .example =
           R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([[0, 3], [0, 4]], "i4"))'
-maskctl check cu.npy --as cu_seqlens)"};
+maskctl check cu.npy --as cu_seqlens)",
+      .unfixed = "which lengths are meant is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kCuStart>) {
@@ -34,7 +36,8 @@ LintRule lint_row(RuleKey<FindingId::kCuStart>) {
           "put 0 in front: lengths were given instead of their cumulative sum, or the 0 was "
           "cut off",
       .example = R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([3, 6, 9], "i4"))'
-maskctl check cu.npy --as cu_seqlens)"};
+maskctl check cu.npy --as cu_seqlens)",
+      .unfixed = "which lengths are meant is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kCuFalls>) {
@@ -46,7 +49,8 @@ LintRule lint_row(RuleKey<FindingId::kCuFalls>) {
       .why = "a document of negative length: kernels skip it or read out of bounds, silently",
       .fix = "take the cumulative sum of lengths that are at least 0",
       .example = R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 6, 4, 9], "i4"))'
-maskctl check cu.npy --as cu_seqlens)"};
+maskctl check cu.npy --as cu_seqlens)",
+      .unfixed = "which lengths are meant is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kCuTotal>) {
@@ -60,7 +64,8 @@ LintRule lint_row(RuleKey<FindingId::kCuTotal>) {
           "past the tokens reads memory outside the array",
       .fix = "make the last entry the number of tokens; give padding a document of its own",
       .example = R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 3, 9], "i4"))'
-maskctl check cu.npy --as cu_seqlens --shape 1+1+12+12)"};
+maskctl check cu.npy --as cu_seqlens --shape 1+1+12+12)",
+      .unfixed = "which lengths are meant is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kCuDtype>) {
@@ -74,7 +79,9 @@ LintRule lint_row(RuleKey<FindingId::kCuDtype>) {
           "of int32",
       .fix = "cast to int32",
       .example = R"(python3 -c 'import numpy as np; np.save("cu.npy", np.array([0, 3, 9], "i8"))'
-maskctl check cu.npy --as cu_seqlens)"};
+maskctl check cu.npy --as cu_seqlens)",
+      .fixed = lengths_as_int32,
+      .unfixed = "they are not of the SOURCE"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kCuEmptyDocument>) {

@@ -15,7 +15,8 @@ LintRule lint_row(RuleKey<FindingId::kMaskEmpty>) {
           .why = "every row is NaN, 0 or the mean of V, depending on the backend",
           .fix = "look for a step that closes all",
           .example = "maskctl check gen:empty:n=6",
-          .remedy = {Remedy::kReadZeroAsOpen}};
+          .remedy = {Remedy::kReadZeroAsOpen},
+          .unfixed = "what it should see is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kMaskFull>) {

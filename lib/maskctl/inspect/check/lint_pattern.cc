@@ -11,6 +11,7 @@
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/recognise/cells.h"
@@ -38,7 +39,8 @@ LintRule lint_row(RuleKey<FindingId::kNearly>) {
               "cell written by hand, a leak between documents",
           .fix = "recognise prints the steps; compare with diff, or make the mask from the steps",
           .example = "maskctl check gen:causal:n=32 -t close:q=20,k=5",
-          .beside = {LintRule::Beside::kTellsReopened}};
+          .beside = {LintRule::Beside::kTellsReopened},
+          .fixed = follow_steps};
 }
 
 namespace {

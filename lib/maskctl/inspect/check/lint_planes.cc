@@ -5,6 +5,7 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/future.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/count/equal_planes.h"
@@ -24,7 +25,9 @@ LintRule lint_row(RuleKey<FindingId::kPlaneFull>) {
               "another entry, is often filled up with ones",
           .fix = "make it by the same steps as the others",
           .example = "maskctl check gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
-          .beside = {LintRule::Beside::kSaysPattern}};
+          .beside = {LintRule::Beside::kSaysPattern},
+          .fixed = like_equal_planes,
+          .unfixed = "the others differ, and which steps it should have is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPlaneFuture>) {
@@ -37,7 +40,8 @@ LintRule lint_row(RuleKey<FindingId::kPlaneFuture>) {
           .why = "the loss of that entry is too low, and the mean over the batch hides it",
           .fix = "apply the step causal to all batch entries and heads",
           .example = "maskctl check gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
-          .beside = {LintRule::Beside::kSaysPattern}};
+          .beside = {LintRule::Beside::kSaysPattern},
+          .fixed = make_causal};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPlaneDiffers>) {
@@ -52,7 +56,8 @@ LintRule lint_row(RuleKey<FindingId::kPlaneDiffers>) {
           "is off by one, a cell written by hand, an index that meets one entry only",
       .fix = "compare with diff, or make the mask from steps without batch and heads",
       .example = "maskctl check gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
-      .beside = {LintRule::Beside::kSaysPattern}};
+      .beside = {LintRule::Beside::kSaysPattern},
+      .fixed = like_the_others};
 }
 
 LintRule lint_row(RuleKey<FindingId::kHeadDiffers>) {
@@ -77,7 +82,8 @@ LintRule lint_row(RuleKey<FindingId::kPlaneEmpty>) {
               "closed, so that read the other way its longest sequence is closed wholly",
           .fix = "leave the entry out",
           .example = "maskctl check gen:causal:n=6,b=2 -t 'batch:1{close:q=0-5}'",
-          .remedy = {Remedy::kReadZeroAsOpen}};
+          .remedy = {Remedy::kReadZeroAsOpen},
+          .unfixed = "what it should see is not known"};
 }
 
 namespace {
@@ -322,6 +328,24 @@ void lint_odd(const Mask& whole, const Mask& closed, const PlaneTable& table, bo
 }
 
 }  // namespace
+
+Fixed like_the_others(const Faulty& faulty) {
+  const Mask* mask = faulty.cells();
+  if (!mask) return std::nullopt;
+  const PlaneTable table(*mask);
+  for (const bool of_batch : {true, false}) {
+    const auto odd = odd_one(table, of_batch, of_batch ? mask->batch() : mask->heads());
+    if (!odd) continue;
+    Mask out = Mask::make(mask->batch(), mask->heads(), mask->queries(), mask->keys(),
+                          [&](Index b, Index h) {
+                            Index& at = of_batch ? b : h;
+                            if (at == odd->at) at = odd->other;
+                            return mask->plane(b, h);
+                          });
+    if (differing_cells(*mask, out) == faulty.finding.count) return faulty.with(std::move(out));
+  }
+  return std::nullopt;
+}
 
 void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& out) {
   const bool told = !out.empty();  // there are findings about some planes already

@@ -2,6 +2,7 @@
 #include <bit>
 #include <vector>
 
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
@@ -25,7 +26,8 @@ LintRule lint_row(RuleKey<FindingId::kPolarity>) {
           .fix = "invert it with the step not",
           .example = "maskctl check gen:causal:n=16 -t not",
           .remedy = {Remedy::kReadZeroAsOpen},
-          .beside = {LintRule::Beside::kSaysPattern}};
+          .beside = {LintRule::Beside::kSaysPattern},
+          .fixed = invert};
 }
 
 LintRule lint_row(RuleKey<FindingId::kAntiCausal>) {
@@ -42,7 +44,9 @@ LintRule lint_row(RuleKey<FindingId::kAntiCausal>) {
       .fix =
           "exchange queries and keys, or apply the step not where closed and open were exchanged",
       .example = "maskctl check gen:full:n=16 -t window:left=0",
-      .beside = {LintRule::Beside::kSaysPattern}};
+      .beside = {LintRule::Beside::kSaysPattern},
+      .fixed = exchange_axes,
+      .unfixed = "its queries are not its keys"};
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/cells.h"
@@ -31,7 +32,8 @@ LintRule lint_row(RuleKey<FindingId::kFutureDiagonal>) {
           "the next token is what a language model predicts: it reads its own target, and the loss "
           "falls too low; right only where later tokens may be seen, as in speech with look-ahead",
       .fix = "drop the offset",
-      .example = "maskctl check gen:causal:offset=1,n=32"};
+      .example = "maskctl check gen:causal:offset=1,n=32",
+      .fixed = make_causal};
 }
 
 LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
@@ -47,7 +49,8 @@ LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
           "heads, or two documents that are joined there, leaks between them",
       .fix = "make the documents of all heads from one array of ids or lengths",
       .example =
-          "maskctl check gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'"};
+          "maskctl check gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'",
+      .unfixed = "which of the documents are right is not known"};
 }
 
 namespace {

@@ -21,7 +21,8 @@ LintRule lint_row(RuleKey<FindingId::kExtentsExchanged>) {
       .fix = "exchange the two extents of the shape, or transpose the mask before it is packed",
       .example =
           R"(python3 -c 'import numpy as np; np.save("bits.npy", np.packbits(np.tri(10, 20, 10, dtype=bool).T, bitorder="little"))'
-maskctl check bits.npy --as bits --shape 1+1+10+20)"};
+maskctl check bits.npy --as bits --shape 1+1+10+20)",
+      .unfixed = "the cells are right in another shape: give that with --shape"};
 }
 
 Findings lint_row_length(const Mask& mask) {

@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/count/stats_parts.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
@@ -16,7 +20,8 @@ LintRule lint_row(RuleKey<FindingId::kRowsOpened>) {
           .claim = "that many rows see every key",
           .why = "such rows see the future, and other documents and padding",
           .fix = "close them with the step causal",
-          .example = "maskctl check gen:causal:n=6 -t open:q=2"};
+          .example = "maskctl check gen:causal:n=6 -t open:q=2",
+          .fixed = close_opened_rows};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsOpened>) {
@@ -46,7 +51,9 @@ LintRule lint_row(RuleKey<FindingId::kEmptyRows>) {
           .fix =
               "let such rows see themselves; if they are padding, declare it by pad ids (doc:SRC), "
               "lengths (pad:lens=N) or of=both",
-          .example = "maskctl check gen:causal:n=16 -t slice:q=4:8,k=6:16"};
+          .example = "maskctl check gen:causal:n=16 -t slice:q=4-7,k=6-15",
+          .fixed = see_themselves,
+          .unfixed = "which key is the query's own is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kPaddingRowsEmpty>) {
@@ -189,9 +196,7 @@ class EmptyRows {
   }
 
   void report(Findings& out) {
-    for (Index b = 0; b < mask_.batch(); ++b) {
-      for (Index h = 0; h < mask_.heads(); ++h) add(b, h);
-    }
+    count();
     const auto tell = [&out](FindingId id, std::string_view of, const RowTally& rows,
                              const std::string& more = "") {
       if (rows.count == 0) return;
@@ -203,6 +208,21 @@ class EmptyRows {
     tell(FindingId::kEmptyRows, "", others_, unseen_text());
     tell(FindingId::kLeftPaddingNan, " of left padding", of_left_padding_);
     tell(FindingId::kPaddingRowsEmpty, " of padding", of_padding_);
+  }
+
+  /// The mask in which the rows of empty-rows see themselves.
+  Mask with_own_keys() {
+    count();
+    return Mask::make(mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys(),
+                      [this](Index b, Index h) {
+                        const PlanePtr& plane = mask_.plane(b, h);
+                        const auto found = rows_of_others_.find({b, h});
+                        if (found == rows_of_others_.end()) return plane;
+                        std::vector<Slab> own;
+                        for (const Range& rows : found->second)
+                          own.push_back({rows, {{0, 1, 1, 1}}});
+                        return combine(Op::kOr, plane, bands(mask_.queries(), mask_.keys(), own));
+                      });
   }
 
  private:
@@ -223,8 +243,16 @@ class EmptyRows {
         const bool last = rows.end == mask_.queries() && are_tokens_[plane];
         RowTally& rows_like_these = tally(is_declared, unseen_[plane][i], rows.begin == 0, last);
         rows_like_these.add(b, h, rows.begin, rows.size());
-        if (&rows_like_these == &others_ && unseen_[plane][i]) others_unseen_ += rows.size();
+        if (&rows_like_these != &others_) return;
+        if (unseen_[plane][i]) others_unseen_ += rows.size();
+        rows_of_others_[{b, h}].push_back(rows);
       });
+    }
+  }
+
+  void count() {
+    for (Index b = 0; b < mask_.batch(); ++b) {
+      for (Index h = 0; h < mask_.heads(); ++h) add(b, h);
     }
   }
 
@@ -256,6 +284,7 @@ class EmptyRows {
   std::vector<std::vector<bool>> unseen_;
   std::vector<bool> are_tokens_;  // of each plane: whether its queries are tokens among the keys
   RowTally others_, of_padding_, of_left_padding_;
+  std::map<std::pair<Index, Index>, std::vector<Range>> rows_of_others_;  // by batch and head
   Index others_unseen_ = 0;
 };
 
@@ -278,14 +307,27 @@ void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& sa
                  rows.first, rows.count});
 }
 
+std::vector<RowSafety> safety_of(const Mask& mask) {
+  std::vector<RowSafety> out;
+  for (const PlanePtr& plane : mask.distinct()) out.push_back(row_safety(*plane, kKernelBlock));
+  return out;
+}
+
 }  // namespace
+
+Fixed see_themselves(const Faulty& faulty) {
+  const Mask* given = faulty.cells();
+  if (!given || given->queries() != given->keys()) return std::nullopt;
+  const Mask mask = given->map(readable);
+  const std::optional<Mask> tokens = faulty.tokens();
+  const Mask real = tokens ? *tokens : full_like(mask);
+  const RowFacts facts{&real, tokens.has_value(), !faulty.given.reading.min_closed};
+  return faulty.with(EmptyRows({mask, first_uses(mask)}, safety_of(mask), facts).with_own_keys());
+}
 
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
                const RowFacts& facts, Findings& out) {
-  std::vector<RowSafety> safety;
-  for (const PlanePtr& plane : linted.mask.distinct()) {
-    safety.push_back(row_safety(*plane, kKernelBlock));
-  }
+  const std::vector<RowSafety> safety = safety_of(linted.mask);
   lint_opened_rows(linted.uses, opened, out);
   EmptyRows(linted, safety, facts).report(out);
   lint_first_block(linted, safety, out);
