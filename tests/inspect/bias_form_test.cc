@@ -139,6 +139,6 @@ TEST_CASE("bias form: 0 and one negative number are a mask or a penalty, not buc
   };
   CHECK(two(0).planes[0].form == BiasPlane::Form::kTwo);
   CHECK(bias_text(two(0)).front() ==
-        "0 and -100 only: a mask that closes with -100, as Swin's with -100, or a penalty");
+        "0 and -100 only: a mask that closes with -100, as Swin's do with -100, or a penalty");
   CHECK(two(-50).planes[0].form != BiasPlane::Form::kTwo);
 }

@@ -136,7 +136,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
     out.true_in =
         heads_of_slopes(bias, numbers(m[1]), [](Index, Index k) { return static_cast<double>(k); });
   } else if (
-      is(R"(0 and (.*) only: a mask that closes with (.*), as Swin's with -100, or a penalty)")) {
+      is(R"(0 and (.*) only: a mask that closes with (.*), as Swin's do with -100, or a penalty)")) {
     const double low = std::stod(m[1].str());
     out.true_in = bias.count([&](Index h) {
       return m[1] == m[2] && low < -10 && bias.all(h, [&](Index, Index, double value) {

@@ -134,7 +134,8 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
       if (!begins && stretch.q.end == extent.queries) continue;
       const Index offset =
           begins ? chunk * size - stretch.q.begin : (chunk + 1) * size - stretch.q.end;
-      if (offset != 0) forms.push_back({step::Chunk{size, offset}});
+      // Where one chunk has all keys, rows are closed: that is no chunk.
+      if (offset != 0 && size < extent.keys) forms.push_back({step::Chunk{size, offset}});
       break;
     }
   }

@@ -15,6 +15,17 @@
 namespace maskctl {
 namespace {
 
+/// How many steps that are applied to one plane have an array.
+Index arrays_in(const Chain& chain) {
+  Index out = 0, in_scopes = 0;
+  for (const Step& step : chain) {
+    const Chain* inner = chain_of(step);
+    if (inner) in_scopes = std::max(in_scopes, arrays_in(*inner));
+    out += recognition::has_arrays({step});
+  }
+  return out + in_scopes;
+}
+
 Chain without_arrays(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
@@ -101,7 +112,10 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
   constexpr Index kFewCells = 4, kMostShare = 20;
   const Index open = mask.count();
   const Index few = std::min(open, mask.cells() - open);
-  const bool few_left = found.residue.cells <= kFewCells || found.residue.cells * kMostShare <= few;
+  // Several arrays that still leave cells fit by chance.
+  const bool guessed = found.residue.cells > 0 && arrays_in(found.chain) > 1;
+  const bool few_left =
+      !guessed && (found.residue.cells <= kFewCells || found.residue.cells * kMostShare <= few);
   if (few_left && !found.irregular) return found;
   found.irregular = true;
   std::vector<Chain> nearest{without_arrays(found.chain), {}};

@@ -1,6 +1,8 @@
 #include "maskctl/inspect/recognise/sharing.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 
@@ -36,12 +39,17 @@ class Borrowing {
   }
 
   void run() {
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const bool has_regions = std::ranges::any_of(
+          found_[i].chain, [](const Step& step) { return step.is<step::Region>(); });
+      if (left_[i] > 0 || has_regions) take_rule_of_head(i);
+    }
     Index length = total();
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (left_[i] > 0 && !found_[i].irregular) length = renumber(i, length);
     }
     for (const std::size_t borrower : longest_first()) {
-      if (lent_.contains(borrower)) continue;
+      if (lent_.contains(borrower) || has_rule_of_head(borrower)) continue;
       const auto before = std::pair(found_[borrower], left_[borrower]);
       const std::optional<std::size_t> lender = borrow(borrower);
       if (!lender) continue;
@@ -75,6 +83,51 @@ class Borrowing {
     std::ranges::stable_sort(order, std::greater<>(),
                              [this](std::size_t i) { return length_of(i); });
     return order;
+  }
+
+  static bool is_of_batch(const Step& step) {
+    return step.is<step::Pad>() || documents_in(step).has_value();
+  }
+  /// The steps of a chain but documents and padding, which are of a batch entry.
+  static Chain of_head(const Chain& chain) {
+    Chain out;
+    std::ranges::copy_if(chain, std::back_inserter(out), std::not_fn(is_of_batch));
+    return out;
+  }
+
+  /// The other planes of the heads that have plane i in some batch entry, which their chains make
+  /// exactly.
+  std::set<std::size_t> planes_of_its_heads(std::size_t i) const {
+    std::set<std::size_t> out;
+    const auto heads = as_size(heads_);
+    for (std::size_t at = 0; at < planes_.of.size(); ++at) {
+      if (planes_.of[at] != i) continue;
+      for (std::size_t same = at % heads; same < planes_.of.size(); same += heads) {
+        if (planes_.of[same] != i && left_[planes_.of[same]] == 0) out.insert(planes_.of[same]);
+      }
+    }
+    return out;
+  }
+
+  /// Gives plane i the steps that its head has in another batch entry, beside its own documents and
+  /// padding, if they make it exactly: a window may close one or two cells of short documents only.
+  void take_rule_of_head(std::size_t i) {
+    for (const std::size_t other : planes_of_its_heads(i)) {
+      Chain chain = of_head(found_[other].chain);
+      std::ranges::copy_if(found_[i].chain, std::back_inserter(chain), is_of_batch);
+      if (differing_cells(plane_of(chain, extent_), planes_.distinct[i]) > 0) continue;
+      found_[i] = {std::move(chain), false};
+      left_[i] = 0;
+      return;
+    }
+  }
+  /// Whether the chain of plane i makes it exactly, by steps that its head has in another batch
+  /// entry too.
+  bool has_rule_of_head(std::size_t i) const {
+    if (left_[i] > 0) return false;
+    return std::ranges::any_of(planes_of_its_heads(i), [&](std::size_t other) {
+      return of_head(found_[other].chain) == of_head(found_[i].chain);
+    });
   }
 
   /// Tries to give plane i the steps of another plane with other numbers: such numbers cost little
