@@ -102,22 +102,23 @@ inline Index document_of(Index token, const std::vector<Index>& lengths) {
   return number;
 }
 
-/// How many open cells of a plane have query and key on two sides of a border between documents?
-inline Index cells_across(const PlainCells& cells, Index b, Index h,
-                          const std::vector<Index>& lengths) {
-  return cells.open_cells(
-      b, h, [&](Index q, Index k) { return document_of(q, lengths) != document_of(k, lengths); });
-}
-
-/// Whether the query sees another document, and none before it does.
-inline bool sees_across(const PlainCells& cells, Index b, Index h, Index query,
-                        const std::vector<Index>& lengths) {
-  const auto across_until = [&](Index last) {
-    return cells.open_cells(b, h, [&](Index q, Index k) {
-      return q <= last && document_of(q, lengths) != document_of(k, lengths);
-    });
-  };
-  return across_until(query) > 0 && across_until(query - 1) == 0;
+/// The open cells of a plane with query and key on two sides of a border between documents: how
+/// many, and the first query of one. `opened`: rows of opened padding are left out.
+struct AcrossBorders {
+  Index cells = 0, first = -1;
+};
+inline AcrossBorders across_borders(const PlainCells& cells, Index b, Index h,
+                                    const std::vector<Index>& lengths, bool opened) {
+  AcrossBorders out;
+  for (Index q = 0; q < cells.queries(); ++q) {
+    if (opened && cells.is_opened_padding(b, h, q)) continue;
+    for (Index k = 0; k < cells.keys(); ++k) {
+      if (!cells.open(b, h, q, k)) continue;
+      if (document_of(q, lengths) == document_of(k, lengths)) continue;
+      if (out.cells++ == 0) out.first = q;
+    }
+  }
+  return out;
 }
 
 /// One batch entry, or one head, differs from all others in that many cells, and those are equal.

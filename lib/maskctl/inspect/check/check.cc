@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
@@ -94,10 +96,53 @@ void tell_once(const std::vector<Reopened>& reopened, Findings& findings) {
   }
 }
 
+/// Cumulative lengths of one sequence that an array gives; nothing for other arrays.
+std::optional<std::vector<std::int64_t>> ends_in(const DocumentSource& source) {
+  if (source.form != DocumentForm::kCuSeqlens || source.kv) return std::nullopt;
+  if (has(lint_cu_seqlens(source.q, std::nullopt), Severity::kError)) return std::nullopt;
+  return as_int64(source.q, "cumulative lengths");
+}
+
+/// Real cumulative lengths beside padded ones: each document is the first tokens of one of those.
+struct PaddedLengths {
+  const DocumentSource* real = nullptr;
+  Tensor ids;  // [S] of the padded tokens: the number of the document, or -1
+};
+std::optional<PaddedLengths> padded_lengths(std::span<const DocumentSource* const> arrays,
+                                            Index tokens) {
+  const auto padded_by = [&](const std::vector<std::int64_t>& real,
+                             const std::vector<std::int64_t>& padded) -> std::optional<Tensor> {
+    if (real.size() != padded.size() || padded.back() != tokens || real == padded) return {};
+    Tensor ids(DType::kInt32, {tokens});
+    std::ranges::fill(ids.as<std::int32_t>(), -1);
+    for (std::size_t i = 1; i < real.size(); ++i) {
+      const std::int64_t length = real[i] - real[i - 1];
+      if (length > padded[i] - padded[i - 1]) return {};
+      const auto its = ids.as<std::int32_t>().subspan(as_size(padded[i - 1]), as_size(length));
+      std::ranges::fill(its, static_cast<std::int32_t>(i - 1));
+    }
+    return ids;
+  };
+  for (const DocumentSource* real : arrays) {
+    const auto ends = ends_in(*real);
+    for (const DocumentSource* padded : arrays) {
+      const auto all = ends && padded != real ? ends_in(*padded) : std::nullopt;
+      if (!all) continue;
+      if (auto ids = padded_by(*ends, *all)) return PaddedLengths{real, *std::move(ids)};
+    }
+  }
+  return std::nullopt;
+}
+
 /// Collects the findings about one mask.
 class Check {
  public:
-  explicit Check(const CheckedMask& given) : given_(given) {}
+  explicit Check(const CheckedMask& given) : given_(given) {
+    for (const auto* array : {&given_.own_documents, &given_.documents}) {
+      if (*array) arrays_.push_back(&**array);
+    }
+    for (const DocumentSource& array : given_.also) arrays_.push_back(&array);
+  }
 
   CheckResult run() {
     add(lint_reading(given_.reading));
@@ -149,21 +194,34 @@ class Check {
     skip(NotLookedAt::kIntent);
   }
 
-  /// Drops the finding about a part of the future where a few steps make the mask exactly, such as
-  /// a prefix with a window: then that part is no group as a whole, but meant.
+  /// Drops the finding about a part of the future where a few steps make the mask exactly, or each
+  /// plane of it, such as a prefix with a window: then that part is no group as a whole, but meant.
   static void drop_future_of_rules(const Mask& mask, Findings& found) {
     const auto future = std::ranges::find_if(
         found, [](const Finding& finding) { return finding.rule->key == FindingId::kFuturePart; });
     if (future == found.end()) return;
     try {
-      if (pattern_of(mask).is_rule) found.erase(future);
+      if (pattern_of(mask).is_rule || are_rules(mask)) found.erase(future);
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
     }
   }
 
+  /// Whether each of a few planes is made by a rule of its own.
+  static bool are_rules(const Mask& mask) {
+    constexpr std::size_t kMostPlanes = 64;
+    const std::span<const PlanePtr> planes = mask.distinct();
+    return planes.size() > 1 && planes.size() <= kMostPlanes &&
+           std::ranges::all_of(
+               planes, [](const PlanePtr& plane) { return pattern_of(Mask(plane)).is_rule; });
+  }
+
   /// The declared documents; else those of the mask itself, if they still fit it.
-  std::optional<Documents> usable_documents(const Mask& mask) const {
+  std::optional<Documents> usable_documents(const Mask& mask) {
+    padded_ = padded_lengths(arrays_, mask.queries());
+    if (padded_ && mask.queries() == mask.keys()) {
+      return documents_of({DocumentForm::kSegments, padded_->ids, {}, -1, {}}, mask);
+    }
     if (given_.documents) {
       if (!makes_documents(*given_.documents, mask.queries(), mask.keys())) return std::nullopt;
       return documents_of(*given_.documents, mask);
@@ -200,35 +258,28 @@ class Check {
     }
     if (has(so_far, Beside::kCountsFuture) && all_in_future(pattern.found.residue, mask)) return {};
     const Chain& chain = pattern.found.chain;
-    auto found = chain.empty()
-                     ? lint_pattern(pattern, "full", "full")
-                     : lint_pattern(pattern, words_of(chain), to_text(chain, "check.npz"));
+    auto found =
+        chain.empty() ? lint_pattern(pattern, "full") : lint_pattern(pattern, words_of(chain));
     if (!found && !known) skip(NotLookedAt::kAnyCells);
     Findings out = found ? *std::move(found) : lint_row_length(mask);
-    if (!found) std::ranges::move(lint_heads(mask), std::back_inserter(out));
+    if (!found) std::ranges::move(lint_heads(pattern), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
-    if (out.empty()) out = lint_recognised(pattern, mask);
+    if (out.empty()) out = lint_recognised(pattern);
     return out;
   }
 
   void check_arrays() {
     std::optional<Index> queries, keys;
     if (out_.mask) queries = out_.mask->queries(), keys = out_.mask->keys();
-    std::vector<const DocumentSource*> all;
-    if (given_.own_documents) {
-      check_array(*given_.own_documents, given_.own_tokens,
-                  given_.own_keys ? given_.own_keys : given_.own_tokens);
-      all.push_back(&*given_.own_documents);
+    for (const DocumentSource* array : arrays_) {
+      if (given_.own_documents && array == &*given_.own_documents) {
+        check_array(*array, given_.own_tokens,
+                    given_.own_keys ? given_.own_keys : given_.own_tokens);
+      } else {
+        check_array(*array, queries, keys);
+      }
     }
-    if (given_.documents) {
-      check_array(*given_.documents, queries, keys);
-      all.push_back(&*given_.documents);
-    }
-    for (const DocumentSource& array : given_.also) {
-      check_array(array, queries, keys);
-      all.push_back(&array);
-    }
-    add(lint_descriptions(all));
+    add(lint_descriptions(arrays_));
   }
 
   void check_array(const DocumentSource& array, std::optional<Index> queries,
@@ -236,6 +287,8 @@ class Check {
     if (array.real && array.q.elements() == 0) return;  // flags of padding alone
     switch (array.form) {
       case DocumentForm::kCuSeqlens:
+        // Real lengths end before padded ones, which end with the tokens.
+        if (padded_ && padded_->real == &array) queries.reset();
         add(lint_cu_seqlens(array.q, queries));
         if (array.kv) add(lint_cu_seqlens(*array.kv, keys, "cu_seqlens of the keys"));
         return;
@@ -250,6 +303,8 @@ class Check {
   }
 
   const CheckedMask& given_;
+  std::vector<const DocumentSource*> arrays_;  // all that describe the tokens
+  std::optional<PaddedLengths> padded_;
   CheckResult out_;
 };
 

@@ -59,17 +59,16 @@ Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
 /// Reports the single cells that deviate from a few steps which make nearly the whole mask, and
 /// those between the documents or chunks of such steps. Absent if the cells follow a rule of their
 /// own, or if no few steps make nearly the whole mask: single cells cannot be judged then. `words`
-/// and `text` name the steps, for example "documents and causal" and "doc:lens=9+6+7 | causal".
-std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
-                                     const std::string& text);
+/// name the steps, for example "documents and causal"; "full" for none.
+std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words);
 /// Finds a head of a mask of no few steps that sees across the documents of which another head is
 /// made.
-Findings lint_heads(const Mask& mask);
+Findings lint_heads(const Pattern& pattern);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but
-/// for few cells, heads with different documents. `mask`: the one whose pattern it is.
-Findings lint_recognised(const Pattern& pattern, const Mask& mask);
+/// for few cells, heads with different documents.
+Findings lint_recognised(const Pattern& pattern);
 /// Compares a mask with documents: leaks, and padding that is attended. `leaks`: leaks(mask,
 /// documents).
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);

@@ -45,7 +45,7 @@ maskctl check gen:causal:n=6 --segments ids.npy)",
 LintRule lint_row(RuleKey<FindingId::kPaddingAttended>) {
   return {
       .id = "padding-attended",
-      .severity = Severity::kWarning,
+      .severity = Severity::kError,
       .summary = "queries of documents see keys that are padding",
       .claim = "that many open cells have a query in a document and a key that is padding",
       .why = "padding keys take part in the softmax and change every output of the row",

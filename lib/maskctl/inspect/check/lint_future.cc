@@ -6,6 +6,7 @@
 #include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/future.h"
 #include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 
@@ -70,6 +71,22 @@ struct FutureTally {
   }
 };
 
+/// Whether another head of the batch entry sees all of the future that a plane sees, in groups of
+/// tokens that see each other: a window leaves a part of such a group.
+bool is_part_of_groups(const Mask& mask, const PlaneUse& use) {
+  const PlanePtr& plane = mask.plane(use.batch, use.head);
+  const Index shift = mask.keys() - mask.queries();
+  const PlanePtr later =
+      combine(Op::kAnd, plane, diagonal_band(mask.queries(), mask.keys(), shift + 1, kUnbounded));
+  for (Index h = 0; h < mask.heads(); ++h) {
+    const PlanePtr& other = mask.plane(use.batch, h);
+    if (combine(Op::kSub, later, other)->count() > 0) continue;
+    const Future future = future_of(other);
+    if (!future.irregular && future.others == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void lint_future(const LintedMask& linted, Findings& out) {
@@ -79,6 +96,8 @@ void lint_future(const LintedMask& linted, Findings& out) {
     const PlanePtr& plane = linted.mask.distinct()[i];
     if (linted.uses[i].times == 0 || rows_alike(*plane)) continue;
     const Future future = future_of(plane);
+    const bool is_odd = future.joined || future.are_exceptions();
+    if (is_odd && is_part_of_groups(linted.mask, linted.uses[i])) continue;
     if (future.joined) {
       joined.add(future, linted.uses[i]);
     } else if (future.are_exceptions()) {

@@ -16,6 +16,7 @@
 #include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/steps.h"
+#include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 #include "maskctl/mask/steps/chunk.h"
@@ -454,6 +455,12 @@ class Unexplained {
   std::optional<recognition::Hull> rectangle_;
 };
 
+/// " (causal)"; a summary of several batches may have its brackets.
+std::string in_brackets(const std::string& text) {
+  const bool has = text.starts_with('(') && text.find(')') + 1 == text.size();
+  return has ? " " + text : " (" + text + ")";
+}
+
 Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
   if (!is_inverse(found.chain) || tokens_and_regions(found.chain) > 0 || !hides_selves(mask))
     return {};
@@ -489,14 +496,14 @@ Pattern pattern_of(const Mask& given, const Mask* tokens) {
   return out;
 }
 
-std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
-                                     const std::string& text) {
+std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words) {
   const Mask& mask = pattern.mask;
   const Recognised& found = pattern.found;
   const Residue& residue = found.residue;
   if (found.irregular || names_arrays(found.chain)) {
     return pattern.explained ? std::optional(Findings{}) : std::nullopt;
   }
+  const std::string text = found.chain.empty() ? words : summary_text(found.chain);
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
   if (cells.follow_a_rule() || cells.are_in_full_rows()) return std::nullopt;
@@ -509,7 +516,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const auto parts = is_listed ? std::nullopt : cells.rectangles();
   return Findings{
       {&lint_rule(FindingId::kNearly),
-       fmt::format("{}{} except for {}: {}", words, words == text ? "" : " (" + text + ")",
+       fmt::format("{}{} except for {}: {}", words, words == text ? "" : in_brackets(text),
                    counted(residue.cells, "cell"), parts ? *parts : cells_text(residue)),
        {at.batch, at.head, at.query, at.key, {}, {}},
        residue.cells}};

@@ -204,8 +204,10 @@ std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
 
 /// Whether the planes differ in a cell that is an exception (is_exception()) in the plane in which
 /// it is closed. A cell of the future may also be an exception in the plane in which it is open.
-/// Rows that see every key in one of the planes are left out.
-bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Residue& differ) {
+/// Rows that see every key in one of the planes are left out; of batch entries, whose padding
+/// differs, also rows of tokens that no query of one of them sees.
+bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Residue& differ,
+                          bool of_batch) {
   const Index shift = odd->keys() - odd->queries();
   const std::vector<Cell> cells = sample(combine(Op::kXor, odd, other), differ.first);
   return std::ranges::any_of(cells, [&](const Cell& cell) {
@@ -213,6 +215,8 @@ bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Resi
     if (odd->classify(row, all) == Fill::kFull || other->classify(row, all) == Fill::kFull) {
       return false;
     }
+    const Range own{cell.query, cell.query + 1}, rows{0, odd->queries()};
+    if (of_batch && (odd->count(rows, own) == 0 || other->count(rows, own) == 0)) return false;
     const bool future = cell.key > cell.query + shift;
     const bool open = odd->count(row, {cell.key, cell.key + 1}) == 1;
     return is_exception(future == open ? odd : other, cell.query, cell.key);
@@ -253,22 +257,6 @@ bool is_past_of_documents(const PlanePtr& plane) {
   return holds;
 }
 
-/// Whether `plane` is `whole` with a window: keys beyond some distance are closed, except perhaps
-/// the first keys (sinks).
-bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
-  constexpr Index kLeast = 3;  // if there are sinks, fewer closed cells do not prove a window
-  const Index tokens = plane->keys();
-  const PlanePtr hidden = combine(Op::kSub, whole, plane);
-  const auto far = recognition::diagonals(*hidden);
-  if (!far || combine(Op::kSub, plane, whole)->count() > 0) return false;
-  const Range keys{recognition::hull_of(*hidden).k.begin, tokens};
-  const bool sinks = whole->count({0, tokens}, {0, keys.begin}) > 0;
-  const PlanePtr all =
-      combine(Op::kAnd, combine(Op::kAnd, whole, rectangle(tokens, tokens, {0, tokens}, keys)),
-              diagonal_band(tokens, tokens, -kUnbounded, far->high));
-  return differing_cells(hidden, all) == 0 && (!sinks || hidden->count() >= kLeast);
-}
-
 /// Whether planes differ in few cells, or only in neighbouring diagonals, like windows that are off
 /// by one.
 bool are_alike(const PlanePtr& a, const PlanePtr& b) {
@@ -278,12 +266,48 @@ bool are_alike(const PlanePtr& a, const PlanePtr& b) {
          differ->count() * kLikeness <= a->queries() * a->keys();
 }
 
+/// Planes of one head and of another, of as many batch entries.
+struct TwoHeads {
+  std::vector<PlanePtr> a, b;
+};
+
+/// Whether the planes `b` are `a` with one window: keys beyond some distance are closed, except
+/// perhaps the first keys (sinks).
+bool is_window_of(const TwoHeads& heads) {
+  constexpr Index kLeast = 3;  // if there are sinks, fewer closed cells do not prove a window
+  const Index tokens = heads.a.front()->keys();
+  Index far = -tokens, first = tokens, closed = 0;
+  std::vector<PlanePtr> hidden;
+  for (std::size_t i = 0; i < heads.a.size(); ++i) {
+    if (combine(Op::kSub, heads.b[i], heads.a[i])->count() > 0) return false;
+    hidden.push_back(combine(Op::kSub, heads.a[i], heads.b[i]));
+    const auto lines = recognition::diagonals(*hidden.back());
+    if (!lines) continue;
+    far = std::max(far, lines->high);
+    first = std::min(first, recognition::hull_of(*hidden.back()).k.begin);
+    closed += hidden.back()->count();
+  }
+  Index sinks = 0;
+  for (std::size_t i = 0; i < heads.a.size(); ++i) {
+    const PlanePtr beyond =
+        combine(Op::kAnd, heads.a[i], diagonal_band(tokens, tokens, -kUnbounded, far));
+    sinks += beyond->count({0, tokens}, {0, first});
+    const PlanePtr all =
+        combine(Op::kAnd, beyond, rectangle(tokens, tokens, {0, tokens}, {first, tokens}));
+    if (differing_cells(hidden[i], all) > 0) return false;
+  }
+  return closed > 0 && (sinks == 0 || closed >= kLeast);
+}
+
 /// Whether one head sees the whole past, perhaps of documents, and the other only a window of it.
-bool are_global_and_local(const PlanePtr& a, const PlanePtr& b) {
-  const auto is_past = [](const PlanePtr& plane) {
-    return is_whole_past(plane) || is_past_of_documents(plane);
+bool are_global_and_local(const TwoHeads& heads) {
+  const auto are_past = [](const std::vector<PlanePtr>& planes) {
+    return std::ranges::all_of(planes, [](const PlanePtr& plane) {
+      return is_whole_past(plane) || is_past_of_documents(plane);
+    });
   };
-  return (is_past(a) && is_window_of(b, a)) || (is_past(b) && is_window_of(a, b));
+  return (are_past(heads.a) && is_window_of(heads)) ||
+         (are_past(heads.b) && is_window_of({heads.b, heads.a}));
 }
 
 /// `whole`: the mask as it is, whose cells are counted. `closed`: the same without opened padding,
@@ -297,12 +321,15 @@ void lint_odd(const Mask& whole, const Mask& closed, const PlaneTable& table, bo
     return of_batch ? mask.plane(at, i) : mask.plane(i, at);
   };
   Index cells = 0;
-  bool exceptions = false, kinds = !of_batch, alike = true;
+  bool exceptions = false, alike = true;
+  TwoHeads heads;
   std::optional<Cell> first;
   const Index length = of_batch ? whole.heads() : whole.batch();
   for (Index i = 0; i < length; ++i) {
     const Residue all =
         residue_of(Mask(plane(whole, odd->at, i)), Mask(plane(whole, odd->other, i)));
+    heads.a.push_back(plane(closed, odd->at, i));
+    heads.b.push_back(plane(closed, odd->other, i));
     if (all.cells == 0) continue;
     cells += all.cells;
     if (!first) {
@@ -310,14 +337,14 @@ void lint_odd(const Mask& whole, const Mask& closed, const PlaneTable& table, bo
       (of_batch ? first->batch : first->head) = odd->at;
       (of_batch ? first->head : first->batch) = i;
     }
-    const PlanePtr &its = plane(closed, odd->at, i), &usual = plane(closed, odd->other, i);
+    const PlanePtr &its = heads.a.back(), &usual = heads.b.back();
     const Residue differ = residue_of(Mask(its), Mask(usual));
     if (differ.cells == 0) continue;
-    exceptions = exceptions || differ_by_exceptions(its, usual, differ);
-    kinds = kinds && are_global_and_local(its, usual);
+    exceptions = exceptions || differ_by_exceptions(its, usual, differ, of_batch);
     alike = alike && are_alike(its, usual);
   }
   if (!exceptions && (of_batch || cells > kStray)) return;
+  const bool kinds = !of_batch && are_global_and_local(heads);
   out.push_back(
       {&lint_rule(of_batch || (alike && !kinds) ? FindingId::kPlaneDiffers
                                                 : FindingId::kHeadDiffers),

@@ -2,6 +2,7 @@
 // heads that cut the same tokens into different documents.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
@@ -43,7 +45,7 @@ LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
       .summary = "heads of one batch entry have different documents",
       .claim =
           "no query of the head sees across the borders of its documents, and another head of "
-          "the batch entry does",
+          "the batch entry does; rows of padding that see every key left out, if there are any",
       .why =
           "documents are of the tokens, which all heads share: a border that is off in some "
           "heads, or two documents that are joined there, leaks between them",
@@ -143,10 +145,26 @@ class Crossings {
  public:
   struct Across {
     Index cells = 0;
-    Index query = 0;  // the first one that sees another document
+    Index query = 0;             // the first one that sees another document
+    std::vector<Index> borders;  // the first tokens of documents that cells cross
   };
 
-  Crossings(const Mask& mask, std::span<const Index> lengths) : mask_(mask), lengths_(lengths) {}
+  Crossings(const Mask& mask, std::span<const Index> lengths) : mask_(mask), lengths_(lengths) {
+    Index end = 0;
+    for (const Index length : lengths) borders_.push_back(end += length);
+  }
+
+  /// Whether a head of the batch entry sees across documents that a head makes, so that their
+  /// documents differ. Not where the latter sees every few tokens only and none of the cells is on
+  /// such a diagonal, or where all borders crossed are those of chunks of equal length.
+  bool tells(Index b, Index h, Index other) {
+    const Across& across = in(b, other);
+    if (across.cells == 0 || are_chunks(across.borders)) return false;
+    const Index stride = recognition::common_stride(*mask_.plane(b, h));
+    if (stride <= 1) return true;
+    const Mask seen = maskctl::apply(Mask(mask_.plane(b, other)), {{step::Dilated{stride}}});
+    return this->across(*seen.plane(0, 0)).cells > 0;
+  }
 
   const Across& in(Index b, Index h) {
     const auto [at, fresh] = known_.try_emplace(mask_.index_of(b, h));
@@ -174,70 +192,102 @@ class Crossings {
       begin += length;
     }
     add({begin, plane.keys()});
+    for (const Index border : borders_) {
+      const Range before{0, border};
+      if (plane.count(before, {border, plane.keys()}) > 0 ||
+          plane.count({border, plane.queries()}, before) > 0) {
+        out.borders.push_back(border);
+      }
+    }
     return out;
+  }
+
+  /// Whether borders are multiples of one length, of which each is a border: at least two.
+  bool are_chunks(std::span<const Index> crossed) const {
+    Index size = 0;
+    for (const Index border : crossed) {
+      if (border != borders_.back()) size = std::gcd(size, border);
+    }
+    if (size < 2 || 2 * size >= borders_.back()) return false;
+    for (Index border = size; border < borders_.back(); border += size) {
+      if (!std::ranges::binary_search(borders_, border)) return false;
+    }
+    return std::ranges::all_of(
+        crossed, [&](Index border) { return border % size == 0 || border == borders_.back(); });
   }
 
   const Mask& mask_;
   std::span<const Index> lengths_;
+  std::vector<Index> borders_;  // where documents end
   std::map<std::uint32_t, Across> known_;
 };
 
+/// `opened`: whether rows of padding that see every key were closed first.
 Finding documents_differ(Index batch, Index head, Index other, std::span<const Index> lengths,
-                         const Crossings::Across& across) {
-  return {
-      &lint_rule(FindingId::kHeadsDocuments),
-      fmt::format("the documents of head {} are {} tokens long, and head {} sees across their "
-                  "borders in {}, the first of query {}",
-                  head, joined(lengths, "+"), other, counted(across.cells, "cell"), across.query),
-      {batch, head, {}, {}, {}, {}},
-      across.cells};
+                         const Crossings::Across& across, bool opened) {
+  return {&lint_rule(FindingId::kHeadsDocuments),
+          fmt::format("the documents of head {} are {} tokens long, and head {} sees across their "
+                      "borders in {}, the first of query {}{}",
+                      head, joined(lengths, "+"), other, counted(across.cells, "cell"),
+                      across.query, opened ? "; rows of padding that see every key left out" : ""),
+          {batch, head, {}, {}, {}, {}},
+          across.cells};
 }
 
-/// Finds documents across whose borders a head sees and another head of the batch entry does not.
-/// All heads have the same tokens, and thus should have the same documents. `mask`: with its opened
-/// padding, whose rows see across borders too.
-void lint_documents_of_heads(const Pattern& pattern, const Mask& mask, Findings& out) {
-  if (mask.queries() != mask.keys() || mask.heads() == 1) return;
-  std::optional<Finding> first;
-  each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
-    const auto documents = documents_in(step);
-    if (first || !documents || chain_of(step)) return;
-    const std::span<const Index> lengths = documents->q_lengths;
-    if (!are_of_text(lengths)) return;
-    Crossings crossings(mask, lengths);
-    Index other = 0;
-    const auto at = scope.first(mask, [&](Index b, Index h) {
-      if (crossings.in(b, h).cells > 0) return false;
-      for (other = 0; other < mask.heads() && crossings.in(b, other).cells == 0;) ++other;
-      return other < mask.heads();
-    });
-    if (!at) return;
-    first = documents_differ(at->first, at->second, other, lengths, crossings.in(at->first, other));
-  });
-  if (first) out.push_back(std::move(*first));
+/// The lengths of the documents of a step; two chunks may be two documents. Empty for other steps.
+std::vector<Index> lengths_of(const Step& step, Index keys) {
+  const auto* chunk = step.get_if<step::Chunk>();
+  const bool two = chunk && !chunk->is_per_batch() && chunk->offset == 0 && chunk->size < keys &&
+                   keys <= 2 * chunk->size;
+  if (two) return {chunk->size, keys - chunk->size};
+  const auto documents = documents_in(step);
+  if (!documents || chain_of(step) || !are_of_text(documents->q_lengths)) return {};
+  return {documents->q_lengths.begin(), documents->q_lengths.end()};
 }
 
-/// The lengths of the documents that make a plane, with other steps, exactly; empty if none do. Two
-/// chunks may be two documents.
+/// The lengths of the documents that make a plane, with other steps, exactly; empty if none do.
 std::vector<Index> lengths_in(const PlanePtr& plane) {
   const Recognised found = recognise(Mask(plane), {.guess = false});
   if (found.irregular || found.residue.cells > 0) return {};
   for (const Step& step : found.chain) {
-    const auto* chunk = step.get_if<step::Chunk>();
-    const bool two = chunk && !chunk->is_per_batch() && chunk->offset == 0 &&
-                     chunk->size < plane->keys() && plane->keys() <= 2 * chunk->size;
-    if (two) return {chunk->size, plane->keys() - chunk->size};
-    const auto documents = documents_in(step);
-    if (documents && !chain_of(step) && are_of_text(documents->q_lengths)) {
-      return {documents->q_lengths.begin(), documents->q_lengths.end()};
-    }
+    if (auto lengths = lengths_of(step, plane->keys()); !lengths.empty()) return lengths;
   }
   return {};
 }
 
+/// Finds documents across whose borders a head sees and another head of the batch entry does not.
+/// All heads have the same tokens, and thus should have the same documents.
+void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
+  const Mask& mask = pattern.mask;
+  if (mask.queries() != mask.keys() || mask.heads() == 1) return;
+  std::optional<Finding> first;
+  each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
+    if (first) return;
+    const std::vector<Index> lengths = lengths_of(step, mask.keys());
+    if (lengths.empty()) return;
+    // Chunks of one head may be meant, beside heads that are not cut.
+    const bool chunks = step.is<step::Chunk>();
+    Crossings crossings(mask, lengths);
+    Index other = 0;
+    const auto at = scope.first(mask, [&](Index b, Index h) {
+      if (crossings.in(b, h).cells > 0) return false;
+      for (other = 0; other < mask.heads(); ++other) {
+        if (!crossings.tells(b, h, other)) continue;
+        if (!chunks || !lengths_in(mask.plane(b, other)).empty()) return true;
+      }
+      return false;
+    });
+    if (!at) return;
+    first = documents_differ(at->first, at->second, other, lengths, crossings.in(at->first, other),
+                             pattern.opened.has_value());
+  });
+  if (first) out.push_back(std::move(*first));
+}
+
 }  // namespace
 
-Findings lint_heads(const Mask& mask) {
+Findings lint_heads(const Pattern& pattern) {
+  const Mask& mask = pattern.mask;
   constexpr std::size_t kMostPlanes = 64;
   if (mask.queries() != mask.keys() || mask.heads() == 1) return {};
   if (mask.distinct().size() > kMostPlanes) return {};
@@ -250,21 +300,22 @@ Findings lint_heads(const Mask& mask) {
       Crossings crossings(mask, at->second);
       if (crossings.in(b, h).cells > 0) continue;
       for (Index other = 0; other < mask.heads(); ++other) {
-        const auto& across = crossings.in(b, other);
-        if (across.cells > 0) return {documents_differ(b, h, other, at->second, across)};
+        if (!crossings.tells(b, h, other)) continue;
+        return {documents_differ(b, h, other, at->second, crossings.in(b, other),
+                                 pattern.opened.has_value())};
       }
     }
   }
   return {};
 }
 
-Findings lint_recognised(const Pattern& pattern, const Mask& mask) {
+Findings lint_recognised(const Pattern& pattern) {
   constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
   Findings out;
   if (pattern.explained) lint_diagonal(pattern, out);
   const Recognised& found = pattern.found;
   const bool nearly = !found.irregular && kMostShare * found.residue.cells <= pattern.mask.cells();
-  if (pattern.explained || nearly) lint_documents_of_heads(pattern, mask, out);
+  if (pattern.explained || nearly) lint_documents_of_heads(pattern, out);
   return out;
 }
 
