@@ -15,7 +15,9 @@
 #include "app/session/save.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/mask/arrays/packed.h"
 #include "maskctl/tensor/convert.h"
@@ -128,10 +130,19 @@ void note_misplaced(const Tensor& valid, const SeqOptions& options, Session& ses
   if (!found) return;
   session.note(fmt::format(
       "{}: row {} has padding at token {} before a real token {}{}: lengths count real tokens and "
-      "do "
-      "not say where they are; a kernel that takes them from the left reads padding",
+      "do not say where they are; a kernel that takes them from the left reads padding",
       printable(options.name), found->row, found->padding, found->token,
-      found->rows > 1 ? fmt::format(", and {} more rows are like it", found->rows - 1) : ""));
+      found->rows > 1 ? fmt::format(", as {} of {} rows have", found->rows, valid.extent(0)) : ""));
+}
+
+/// Says which tokens the lengths leave out.
+void note_dropped(const Tensor& valid, const SeqOptions& options, Session& session) {
+  const Index padding = std::ranges::count(valid.as<std::uint8_t>(), std::uint8_t{0});
+  if (padding == 0) return;
+  session.note(fmt::format(
+      "{}: lengths count {} of {}, without padding: they fit tokens from which padding was cut out",
+      printable(options.name), grouped(valid.elements() - padding),
+      counted(valid.elements(), "token")));
 }
 
 Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options, Session& session) {
@@ -141,6 +152,7 @@ Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options, Session
   }
   const Tensor valid = astype(mask, DType::kBool);
   note_misplaced(valid, options, session);
+  note_dropped(valid, options, session);
   return prepare_cu_seqlens_from_mask(valid, options.output.dtype.value_or(DType::kInt32));
 }
 
