@@ -82,8 +82,8 @@ Json json_of(const InfoReport& report) {
   }
   out["closed_by"] = or_null(report.closed_by);
   out["adds"] = report.bias;
-  out["unseen"] = Json::array();
-  for (const UnseenKeys& one : report.unseen) {
+  out["unseen"] = report.unseen ? Json::array() : Json();
+  for (const UnseenKeys& one : report.unseen.value_or(std::vector<UnseenKeys>{})) {
     Json keys = Json::array();
     for (const Range& range : one.keys) keys.push_back({range.begin, range.end});
     out["unseen"].push_back({{"batch", one.batch}, {"keys", std::move(keys)}});

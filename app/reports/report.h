@@ -72,7 +72,7 @@ struct InfoReport {
   std::string kind;
   std::string polarity;  // "1" or "0": the value that may attend
   Index open = 0;
-  std::vector<UnseenKeys> unseen;
+  std::optional<std::vector<UnseenKeys>> unseen{std::in_place};  // absent: not looked for
   Index distinct = 0;  // planes that differ from each other
   std::string tier;
   Index bytes = 0;

@@ -14,7 +14,7 @@ TEST_CASE("keys that no query sees are all of these, and no others") {
   for (unsigned seed = 0; seed < rounds(500U); ++seed) {
     const Mask mask = FormMaker(seed).draw();
     const PlainCells cells(mask);
-    const auto found = unseen_keys(mask);
+    const auto found = *unseen_keys(mask);
     if (mask.count() == 0) {
       CHECK(found.empty());
       continue;
@@ -36,13 +36,26 @@ TEST_CASE("keys that no query sees are all of these, and no others") {
 }
 
 TEST_CASE("unseen keys in words name batch entries with the same ones together") {
-  const auto words = [](const Mask& mask) { return unseen_words(unseen_keys(mask), mask); };
+  const auto words = [](const Mask& mask) { return unseen_words(*unseen_keys(mask), mask); };
   CHECK(words(made(6, 8, "causal:align=top-left")) == "keys 6-7");
   CHECK(words(made(6, 6, "pad:lens=4")) == "keys 4-5");
   const Mask rows = maskctl::apply(full_mask(4, 1, 6, 6),
                                    load_chain(std::array<std::string, 1>{"pad:lens=4+6+4+5"}, {}));
   CHECK(words(rows) == "keys 4-5 (batches 0, 2), key 5 (batch 3)");
   CHECK(words(made(6, 6, "causal")) == "");
+}
+
+TEST_CASE("unseen keys of masks of millions of tokens are found by bands, or by some rows") {
+  const auto of = [](Index tokens, const std::string& chain) {
+    return unseen_keys(made(tokens, tokens, chain));
+  };
+  const auto closed = of(Index{1} << 23, "causal | close:k=5-9");
+  REQUIRE(closed.has_value());
+  REQUIRE(closed->size() == 1);
+  CHECK(closed->front().keys == std::vector<Range>{{5, 10}});
+  CHECK(of(1'000'000, "dilated:stride=2 | causal").value().empty());
+  // What a sample of rows does not see is not told.
+  CHECK_FALSE(of(1'000'000, "dilated:stride=2 | causal | close:k=5-9").has_value());
 }
 
 }  // namespace

@@ -160,8 +160,10 @@ std::string mask_text(const InfoReport& report) {
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} open", percent(report.open, mask.cells()),
                                      grouped(report.open), counted(mask.cells(), "cell")));
-  if (!report.unseen.empty()) {
-    out += line("unseen", "no query sees " + unseen_words(report.unseen, mask));
+  if (!report.unseen) {
+    out += line("unseen", "not looked for, in so many cells");
+  } else if (!report.unseen->empty()) {
+    out += line("unseen", "no query sees " + unseen_words(*report.unseen, mask));
   }
   out += line("heads", fmt::format("{} in all batches, {} distinct", mask.batch() * mask.heads(),
                                    report.distinct));

@@ -1,6 +1,7 @@
 // Finds keys that no query sees.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,10 @@ struct UnseenKeys {
   std::vector<Range> keys;  // in ascending order
 };
 
-/// One for each batch entry that has such keys. Empty beyond 2^22 keys, and where no cell is open.
-std::vector<UnseenKeys> unseen_keys(const Mask& mask);
+/// One for each batch entry that has such keys; empty where no cell is open. Nothing where they
+/// were not looked for: in planes of more than 2^34 cells that are not made of bands, and of which
+/// a sample of rows leaves keys unseen.
+std::optional<std::vector<UnseenKeys>> unseen_keys(const Mask& mask);
 
 /// "keys 6-9 (batch 1), keys 0-2 (batches 3, 5), and 2 more batches"; at most four kinds of keys.
 std::string unseen_words(std::span<const UnseenKeys> unseen, const Mask& mask);
