@@ -258,6 +258,16 @@ FullVerdict solve_fully(const JudgedCall& call, const NamedResults& given) {
     if (judgement.verdict == Verdict::kNone || judgement.verdict == Verdict::kUnclear) throw;
     return out;
   }
+  if (out.solved->verdict() == Verdict::kUnclear && out.solved->solved.unsolved_rows > 0) {
+    // Rows that no keys explain may obey the declared mask in another call: without a bias.
+    GivenReport judged = judge_results(call, given);
+    if (judged.judgement.verdict == Verdict::kOtherCall) {
+      out.not_solved = to_text(*out.solved);
+      out.solved.reset();
+      out.report = std::move(judged);
+      return out;
+    }
+  }
   out.only_solved = true;
   judgement.verdict = out.solved->verdict();
   judgement.text = to_text(*out.solved);
