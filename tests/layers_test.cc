@@ -64,7 +64,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt"},
       {"count/equal_planes.h", "diff/closing.h", "find/find.h", "find/regions.h", "find/unseen.h",
        "recognise/bias_form.h", "recognise/moved_borders.h", "recognise/row_length.h",
-       "recognise/summary.h", "why/decided.h"}}},
+       "recognise/summary.h", "recognise/without_step.h", "why/decided.h"}}},
     {"io",
      {{"base", "tensor", "mask"},
       {"fmt", "png.h", "zlib.h", "nlohmann"},

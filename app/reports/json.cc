@@ -208,6 +208,8 @@ Json diff_json(const DiffReport& report) {
   }
   out["cause"] = nullptr;
   if (report.cause) out["cause"] = cause_json(*report.cause);
+  out["forms_a"] = report.forms_a;
+  out["forms_b"] = report.forms_b;
   out["no_cause"] = nullptr;
   if (!report.no_cause.empty()) out["no_cause"] = report.no_cause;
   out["leaks"] = nullptr;

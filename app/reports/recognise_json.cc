@@ -19,6 +19,7 @@ Json recognise_json(const RecogniseReport& report) {
            {"rows_unexplained", report.differs.rows},
            {"only_in_mask", report.differs.only_a},
            {"only_in_pipeline", report.differs.only_b}};
+  out["forms"] = report.forms;
   out["leaks"] = leak_counts_json(report.leaks);
   out["residue"] = json_of(report.found.residue);
   // The (batch, head) pairs with cells that the pipeline does not explain.

@@ -126,6 +126,7 @@ struct DiffReport {
   std::optional<CellDocuments> documents;  // documents of the first cell that differs
   std::optional<ClosingChange>
       closing;  // rows closed by finite numbers in one, by -inf in the other
+  std::vector<std::string> forms_a = {}, forms_b = {};  // what they are, where no step says that
 };
 
 /// The JSON form of `info`, {"schema": "maskctl.info/1", ...}, and a newline.

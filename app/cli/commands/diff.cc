@@ -17,6 +17,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
@@ -228,6 +229,8 @@ std::string diff_text(const DiffReport& report, bool all) {
                      grouped(blocks_of(report)), diff.block.q, diff.block.k);
   out += leaks + closing_line(report);
   if (report.cause) out += cause_text(*report.cause, all);
+  for (const std::string& form : report.forms_a) out += fmt::format("A has   {}\n", form);
+  for (const std::string& form : report.forms_b) out += fmt::format("B has   {}\n", form);
   if (!report.no_cause.empty()) out += fmt::format("cause   none found: {}\n", report.no_cause);
   if (batch * heads > 1) out += planes_text(diff);
   return out;
@@ -257,6 +260,19 @@ void explain(const Both& masks, const DiffOptions& options, Session& session, Di
   }
 }
 
+/// Says what the masks are, where the cause does not: it has no steps for them, and leaves cells.
+void say_forms(const Both& masks, DiffReport& report) {
+  if (report.diff.equal()) return;
+  const DiffCause cause = report.cause ? report.cause->cause : DiffCause{};
+  if (report.cause && !cause.by_pipelines && cause.edit_residue.cells == 0) return;
+  const auto forms = [&cause](const Mask& mask, const Chain& steps, const Residue& left) {
+    const bool made = cause.by_pipelines && left.cells == 0;
+    return forms_without_step(mask, made ? &steps : nullptr);
+  };
+  report.forms_a = forms(masks.a, cause.pipeline_a, cause.residue_a);
+  report.forms_b = forms(masks.b, cause.pipeline_b, cause.residue_b);
+}
+
 Answer run(const DiffOptions& options, Session& session) {
   // Throws for an unknown suffix before anything is read.
   if (!options.output.empty()) picture_format(options.output);
@@ -269,6 +285,7 @@ Answer run(const DiffOptions& options, Session& session) {
     session.note(
         fmt::format("{} is not written: no pipeline of a cause reads arrays", options.dest));
   }
+  say_forms(masks, report);
   report.leaks = leaks_of(masks, options);
   if (masks.documents && report.diff.first) {
     report.documents = documents_at(*masks.documents, *report.diff.first);

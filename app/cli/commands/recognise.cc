@@ -14,6 +14,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/inspect/recognise/row_length.h"
 #include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -85,6 +86,9 @@ std::string report_text(const RecogniseReport& report, bool all) {
       fmt::format("{:<12}{}: {} of {} open\n", "density", percent(report.open, report.mask.cells()),
                   grouped(report.open), counted(report.mask.cells(), "cell"));
   out += fmt::format("{:<12}{}\n", "pipeline", printable(pipelines_found(report, all), kUncut));
+  for (const std::string& form : report.forms) {
+    out += fmt::format("{:<12}{}; no step says that\n", "form", form);
+  }
   if (report.leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*report.leaks));
   return out + where_text(report);
 }
@@ -108,6 +112,8 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   report.found = without_guesses(maskctl::recognise(report.mask, {.max_steps = options.max_steps}),
                                  report.mask);
   if (report.found.irregular) note_row_length(source, report.mask, session);
+  report.forms = forms_without_step(
+      report.mask, report.found.residue.cells == 0 ? &report.found.chain : nullptr);
   if (report.found.residue.cells > 0) {
     report.differs = diff(report.mask, maskctl::apply(full_like(report.mask), report.found.chain));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "inspect/sentences/cause_said.h"
+#include "inspect/sentences/form_words.h"
 #include "inspect/sentences/recognise_lines.h"
 
 namespace maskctl::test {
@@ -97,6 +98,8 @@ class DiffLines {
          [this, report](const auto& m) { return cause_wrong(m[1], report).empty(); }},
         {"A is    (.*)", [this](const auto& m) { return makes(m[1], a_); }},
         {"B is    (.*)", [this](const auto& m) { return makes(m[1], b_); }},
+        {"A has   (.*)", [this](const auto& m) { return form_holds(m[1], a_); }},
+        {"B has   (.*)", [this](const auto& m) { return form_holds(m[1], b_); }},
         {"edit    (.*)", [this](const auto& m) { return edits(m[1]); }},
         {"", [](const auto&) { return true; }},
         {"batch head       only in A     only in B", [](const auto&) { return true; }},

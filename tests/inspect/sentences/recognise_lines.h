@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect/sentences/form_words.h"
 #include "inspect/sentences/printed_lines.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/steps/rule.h"
@@ -109,6 +110,8 @@ class RecogniseLines {
          [this](const auto& m) { return summary_holds(m[1]); }},
         // That these steps make the mask but for some cells: the line that counts them says so.
         {"pipeline    (.*)", [this](const auto& m) { return m[1] == pipeline_ && is_rule(); }},
+        {"form        (.*); no step says that",
+         [this](const auto& m) { return form_holds(m[1], cells_); }},
         {"leaks       (.*)",
          [this](const auto& m) { return ids_ && leaks_hold(m[1], cells_, *ids_); }},
         {R"(unexplained 0 of ([0-9,]+) cells?)",

@@ -1,0 +1,187 @@
+#include "maskctl/inspect/recognise/without_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include "maskctl/base/ranges.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/classes.h"
+#include "maskctl/inspect/recognise/sharing.h"
+#include "maskctl/inspect/recognise/steps.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kMostLines = 4, kMostListed = 12;
+
+/// A document in which each token sees those before it, and the first `prefix` ones see each other:
+/// 1 if it is causal, `length` if all see all.
+struct OwnRule {
+  Index length = 0, prefix = 0;
+};
+
+/// The rule of a square plane; nothing if it has another.
+std::optional<OwnRule> rule_of(const PlanePtr& plane) {
+  const Index length = plane->queries(), half = length * (length + 1) / 2;
+  if (count_on_diagonals(plane, -kUnbounded, 0) != half) return std::nullopt;
+  const PlanePtr later = combine(Op::kAnd, plane, diagonal_band(length, length, 1, kUnbounded));
+  const Index cells = later->count();
+  if (cells == 0) return OwnRule{length, 1};
+  const Index prefix = recognition::hull_of(*later).k.end;
+  if (2 * cells != prefix * (prefix - 1)) return std::nullopt;
+  // As many cells as a triangle has, all of them in it.
+  return later->count({0, prefix}, {0, prefix}) == cells ? std::optional(OwnRule{length, prefix})
+                                                         : std::nullopt;
+}
+
+/// The documents of a plane, each with its rule; empty for other planes, and where no step is
+/// missing: all are causal, all see all, or all have one prefix.
+std::vector<OwnRule> documents_with_rules(const PlanePtr& plane) {
+  constexpr Index kLeastOnAverage = 4;
+  if (plane->queries() != plane->keys()) return {};
+  if (plane->queries() * plane->keys() > recognition::kSearchedCells) return {};
+  const recognition::Classes classes = recognition::connected(*plane, true);
+  std::vector<OwnRule> out;
+  Index end = 0;
+  for (const recognition::ClassRun& run : classes.q) {
+    // Each class is one document; padding is behind them.
+    if (run.at.begin != end || run.id != static_cast<std::int32_t>(out.size())) return {};
+    end = run.at.end;
+    const auto rule = rule_of(plane->sliced(run.at, run.at));
+    if (!rule) return {};
+    out.push_back(*rule);
+  }
+  if (std::ssize(out) < 2 || end < kLeastOnAverage * std::ssize(out)) return {};
+  const auto all = [&out](const auto& holds) { return std::ranges::all_of(out, holds); };
+  if (all([](const OwnRule& one) { return one.prefix == 1; })) return {};
+  if (all([](const OwnRule& one) { return one.prefix == one.length; })) return {};
+  const Index least = std::ranges::max(out, {}, &OwnRule::prefix).prefix;
+  if (all([&](const OwnRule& one) { return one.prefix == std::min(least, one.length); })) return {};
+  return out;
+}
+
+/// "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens".
+std::string words_of(std::span<const OwnRule> documents) {
+  std::vector<Range> causal, full, prefixed;
+  std::vector<Index> prefixes, lengths;
+  for (Index i = 0; i < std::ssize(documents); ++i) {
+    const OwnRule& one = documents[as_size(i)];
+    lengths.push_back(one.length);
+    const bool is_prefixed = one.prefix > 1 && one.prefix < one.length;
+    append_range(is_prefixed ? prefixed : one.prefix == 1 ? causal : full, {i, i + 1});
+    if (is_prefixed) prefixes.push_back(one.prefix);
+  }
+  std::vector<std::string> parts;
+  const auto add = [&parts](const std::vector<Range>& which, const char* one, const char* many) {
+    if (which.empty()) return;
+    const bool single = which.size() == 1 && which.front().size() == 1;
+    parts.push_back(range_words(which, "document") + (single ? one : many));
+  };
+  add(causal, " is causal", " are causal");
+  add(full, " sees all of itself", " see all of themselves");
+  const std::string their = joined(prefixes, "+");
+  add(prefixed, (" is causal behind a prefix of " + their).c_str(),
+      (" are causal behind prefixes of " + their).c_str());
+  return joined(parts, "; ") + ", in documents of " + joined(lengths, "+") + " tokens";
+}
+
+/// For each key the first query that sees it, or the number of queries; nothing unless each query
+/// sees the keys before a border that never moves back.
+std::optional<std::vector<Index>> first_seen(const Plane& plane) {
+  std::vector<Index> out(as_size(plane.keys()), plane.queries());
+  Index border = 0;
+  const bool holds = recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {
+    std::vector<Run> scratch;
+    const std::span<const Run> runs = as_runs(keys, scratch);
+    const Index end = runs.empty() ? 0 : runs.front().end;
+    if (runs.size() > 1 || (!runs.empty() && runs.front().begin > 0) || end < border) return false;
+    std::fill(out.begin() + border, out.begin() + end, rows.begin);
+    border = end;
+    return true;
+  });
+  return holds ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// "0-3, 7, 9" of tokens that never fall; equal ones as "0 (4 times)".
+std::string tokens_text(std::span<const Index> tokens) {
+  std::vector<std::string> items;
+  std::size_t i = 0;
+  for (; i < tokens.size() && items.size() < kMostListed;) {
+    std::size_t end = i + 1;
+    const Index step = end < tokens.size() ? tokens[end] - tokens[i] : 2;
+    while (step <= 1 && end < tokens.size() && tokens[end] - tokens[end - 1] == step) ++end;
+    items.push_back(step == 0 ? fmt::format("{} ({} times)", tokens[i], end - i)
+                              : range_text({tokens[i], tokens[end - 1] + 1}));
+    i = end;
+  }
+  const std::string more =
+      i < tokens.size() ? fmt::format(" and of {} more keys", tokens.size() - i) : "";
+  return joined(items, ", ") + more;
+}
+
+/// Causal over keys whose tokens do not follow each other; empty for other planes.
+std::string order_of_keys(const PlanePtr& plane) {
+  constexpr Index kLeast = 4;
+  if (std::min(plane->queries(), plane->keys()) < kLeast) return "";
+  if (plane->queries() * plane->keys() > recognition::kSearchedCells) return "";
+  const auto first = first_seen(*plane);
+  if (!first) return "";
+  const auto seen = std::ranges::find(*first, plane->queries());
+  const std::span<const Index> tokens(first->data(),
+                                      static_cast<std::size_t>(seen - first->begin()));
+  const bool follow = std::ranges::adjacent_find(tokens, [](Index one, Index next) {
+                        return next != one + 1 && !(one == 0 && next == 0);
+                      }) == tokens.end();
+  if (follow) return "";
+  return fmt::format("causal, where the keys are of tokens {}, and query q is token q",
+                     tokens_text(tokens));
+}
+
+/// Whether steps may stand for what is said of single documents.
+bool has_odd_steps(const Chain& chain) {
+  return recognition::has_arrays(chain) || std::ranges::any_of(chain, [](const Step& step) {
+           const Chain* inner = chain_of(step);
+           return step.is<step::Global>() || step.is<step::Region>() ||
+                  (inner && has_odd_steps(*inner));
+         });
+}
+
+}  // namespace
+
+std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_by) {
+  if (made_by && !has_odd_steps(*made_by)) return {};
+  std::vector<std::string> out;
+  const auto add = [&out](const std::string& place, const std::string& words) {
+    if (!words.empty() && out.size() < kMostLines) out.push_back(place + words);
+  };
+  for (Index b = 0; b < mask.batch() && out.size() < kMostLines; ++b) {
+    const std::string batch = mask.batch() > 1 ? fmt::format("batch {}: ", b) : "";
+    const PlanePtr& plane = mask.plane(b, 0);
+    bool equal = true;
+    for (Index h = 1; h < mask.heads(); ++h) {
+      equal = equal && (mask.index_of(b, h) == mask.index_of(b, 0) ||
+                        differing_cells(plane, mask.plane(b, h)) == 0);
+    }
+    if (const auto documents = documents_with_rules(plane); equal && !documents.empty()) {
+      add(batch, words_of(documents));
+      continue;
+    }
+    if (made_by) continue;
+    for (Index h = 0; h < (equal ? 1 : mask.heads()); ++h) {
+      add(equal ? batch : fmt::format("batch {}, head {}: ", b, h),
+          order_of_keys(mask.plane(b, h)));
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,24 @@
+// Forms of masks that no step makes, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl {
+
+/// What exactly a mask is, where no step says it; each once for each batch entry, or each plane, at
+/// most four of them:
+/// - documents of which some are causal and some see all of themselves, or that have prefixes of
+///   different lengths: "documents 0, 2 are causal; documents 1, 3 see all of themselves, in
+///   documents of 6+9+5+12 tokens";
+/// - queries that see the keys before a border that never moves back, as after keys were evicted
+///   from a cache: "causal, where key k is token 0-3, 7, 9 and 3 more, and query q is token q".
+///
+/// `made_by`: steps that make the mask exactly, if such are known: then only documents are said,
+/// and only where some of the steps are global tokens, regions or arrays.
+std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_by = nullptr);
+
+}  // namespace maskctl
