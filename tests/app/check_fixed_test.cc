@@ -79,14 +79,18 @@ TEST_CASE("what check --write-fixed cannot fix is left, and then nothing is writ
 
 TEST_CASE("check --write-fixed takes one mask, as it is in a file") {
   const Sandbox sandbox;
-  REQUIRE(sandbox.run("mkdir d; maskctl gen full:n=6 -o d/a.npy; maskctl gen full:n=6 -o b.npy")
-              .status == 0);
+  REQUIRE(
+      sandbox
+          .run("mkdir d; maskctl gen full:n=6 -o d/a.npy; maskctl gen full:n=6 -o b.npy; maskctl "
+               "gen full:n=6 -o two.npz:a; maskctl gen causal:n=6 -o two.npz:b")
+          .status == 0);
   const struct {
     const char *line, *why;
   } kRefused[] = {
       {"d/a.npy b.npy --write-fixed f.npy", "takes one SOURCE"},
       {"d --write-fixed f.npy", "takes one SOURCE"},
       {"'*.npy' --write-fixed f.npy", "takes one SOURCE"},
+      {"two.npz --write-fixed f.npy", "2 arrays"},
       {"b.npy -t causal --write-fixed f.npy", "goes without -t"},
       {"b.npy -e causal --write-fixed f.npy", "goes without --expect"},
       {"b.npy --format sarif --write-fixed f.npy", "text and json"},

@@ -281,7 +281,8 @@ TEST_CASE("a wrong word is told before what is missing after it") {
         "combine samples/heads.npy samples/heads.npy --op and -t casual",
         "combine samples/heads.npy samples/heads.npy --op and --transform-b casual",
         "gen casual:n=8 --gzip 1"}) {
-    check_refused(std::string("maskctl ") + line, "unknown step 'casual'; did you mean 'causal'?");
+    check_refused(Sandbox(), std::string("maskctl ") + line,
+                  "unknown step 'casual'; did you mean 'causal'?", 3);
   }
   check_refused("maskctl apply samples/heads.npy -t causal", "apply: no destination");
   check_refused("maskctl golden chek", "golden 'chek': expected one of");

@@ -91,7 +91,10 @@ def test_fields_of_answers_are_those_of_the_stubs(tmp_path):
     call = {"query": q, "key": k, "value": v}
     np.save(tmp_path / "out.npy", q)
     np.save(tmp_path / "lse.npy", np.zeros((1, 1, 24), "f4"))
-    answers = [causal.check(), causal.check(segments=ids), (~causal).check(),
+    fixed = Mask(np.tri(24, dtype=bool)).check(segments=ids, write_fixed=f"{tmp_path}/fixed.npy")
+    assert Mask(f"{tmp_path}/fixed.npy") == Mask.parse("doc:lens=9+7+8 | causal", 24)
+    answers = [causal.check(), causal.check(segments=ids), (~causal).check(), fixed,
+               Mask(np.zeros((4, 4), bool)).check(write_fixed=f"{tmp_path}/none.npy"),
                causal.check(segments=ids, expect=["causal", "window:keys=4"]),
                causal.verify(no_gradients=True), causal.verify(**call, given=q), causal.verify(**call, given=0 * q),
                causal.verify(**call, given=[f"{tmp_path}/out.npy", f"lse={tmp_path}/lse.npy"])]

@@ -303,6 +303,10 @@ Answer answer_of(const CheckReport& report, const CheckOptions& options) {
 Answer run(const CheckOptions& options, Session& session) {
   check_options(options);
   check_write_fixed(options, session);
+  // Not answer_each(): a container of several masks is refused, as by other commands that write.
+  if (!options.write_fixed.empty()) {
+    return answer_of(check_source(options.sources.front(), options, session), options);
+  }
   if (!is_document(options)) {
     return answer_each(sources_of(options), options.source, options.json, session,
                        [&](const std::string& source) {

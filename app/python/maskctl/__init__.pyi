@@ -80,6 +80,21 @@ class _NotLookedAt(Record):
     what: str
     option: str
 
+class _FixDone(Record):
+    id: str
+    closed: int | None
+    opened: int | None
+
+class _FixLeft(Record):
+    id: str
+    why: str
+
+class _Fixed(Record):
+    file: str | None
+    kind: str | None
+    done: list[_FixDone]
+    left: list[_FixLeft]
+
 class CheckAnswer(Answer):
     schema: str
     source: str
@@ -89,6 +104,7 @@ class CheckAnswer(Answer):
     findings: list[_Finding]
     leaks: _Leaks | None
     not_looked_at: list[_NotLookedAt]
+    fixed: _Fixed | None
     def rows(self) -> list[dict[str, Any]]: ...
 
 class _Alternative(Record):
@@ -273,6 +289,8 @@ class Mask:
         padding: _Source = ...,
         bias: _Source = ...,
         format: _Words = ...,
+        write_fixed: _Words = ...,
+        force: bool = ...,
         exit_zero: bool = ...,
         threads: int = ...,
         max_bytes: _Words = ...,

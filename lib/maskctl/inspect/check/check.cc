@@ -172,7 +172,8 @@ class Check {
     const auto put = [&found](Findings more) {
       std::ranges::move(more, std::back_inserter(found));
     };
-    const std::optional<Documents>& documents = out_.documents = usable_documents(mask);
+    out_.documents = usable_documents(mask);
+    const std::optional<Documents>& documents = out_.documents;
     // Between the documents from which it was made, a mask has no leaks before a step opens cells.
     if (documents && (given_.documents || steps.opened)) out_.leaks = leaks(mask, *documents);
     const bool fit =

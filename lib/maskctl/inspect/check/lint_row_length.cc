@@ -22,7 +22,7 @@ LintRule lint_row(RuleKey<FindingId::kExtentsExchanged>) {
       .example =
           R"(python3 -c 'import numpy as np; np.save("bits.npy", np.packbits(np.tri(10, 20, 10, dtype=bool).T, bitorder="little"))'
 maskctl check bits.npy --as bits --shape 1+1+10+20)",
-      .unfixed = "the cells are right in another shape: give that with --shape"};
+      .unfixed = "the cells are right, the shape in which they are read is not"};
 }
 
 Findings lint_row_length(const Mask& mask) {
