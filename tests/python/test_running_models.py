@@ -266,6 +266,23 @@ def test_operators_of_torch_are_read_and_others_told(eye):
     assert only(rows).unread == "the operator a_library::paged_attention" and not rows.check()
 
 
+@both
+@pytest.mark.parametrize("name, is_attention", [
+    ("xformers::efficient_attention_forward_cutlass", True), ("xformers_flash::flash_fwd", True), ("vllm::unified_attention", True),
+    ("flashinfer::single_prefill_with_kv_cache", True), ("flashinfer::paged_run", True), ("_vllm_fa3_C::fwd", True),
+    ("flashinfer::rmsnorm", False), ("vllm::moe_forward", False), ("xformers::efficient_attention_backward_cutlass", False)])
+def test_operators_of_other_libraries_are_told_apart(eye, name, is_attention):
+    space, short = name.split("::")
+    with torch.library._scoped_library(space, "FRAGMENT") as library:
+        library.define(f"{short}(Tensor q) -> Tensor")
+        library.impl(short, lambda q: q * 2, "CPU")
+        packet = getattr(getattr(torch.ops, space), short)
+        for operator in (packet, packet.default):
+            rows = run_in(eye, torch.nn.Sequential(Call(operator), Attention()), X)
+            assert ("0" in rows.unread) == is_attention and bool(rows.check()) != is_attention
+            assert not is_attention or rows.unread["0"] == f"the operator {name}"
+
+
 class Odd(torch.Tensor):
     """A tensor that answers no question of ours."""
 

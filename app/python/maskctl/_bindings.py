@@ -35,9 +35,9 @@ class Bindings:
     def knows(self, function):
         return id(function) in self._watched
 
-    def look(self, model, dicts=()):
+    def look(self, model, dicts, of_compiled):
         """Looks through what is loaded, the model, what its functions name, and further dicts, for names of
-        these functions."""
+        these functions, and of those that of_compiled() gives something for."""
         modules = {id(vars(module)): vars(module) for name, module in list(sys.modules.items())
                    if _may_bind(name) and hasattr(module, "__dict__")}
         own = [vars(module) for module in model.modules()]
@@ -51,10 +51,10 @@ class Bindings:
                 continue
             for key in [key for key, at in zip(names, map(id, names.values())) if at in self._watched]:
                 self._replace(names.__setitem__, key, names[key], self._watched[id(names[key])][1])
-        held = Held(self._watched, self._undo.append)
+        held = Held(self._watched, self._undo.append, of_compiled)
         for names in own:
             held.items(names, _OF_EVERY_MODULE)
-        for names in {id(names): names for names in [*_names_of_users(), *(one.__globals__ for one in functions)]}.values():
+        for names in {id(names): names for names in [*_names_of_users(), *_names_of_compiled(), *(one.__globals__ for one in functions)]}.values():
             held.items(names)
         for one in functions:
             held.exchange(one)
@@ -68,14 +68,10 @@ class Bindings:
     def _look_at_class(self, owner, held):
         for key, bound in list(vars(owner).items()):
             function = bound.__func__ if isinstance(bound, staticmethod) else bound
-            if key[:2] != "__" and isinstance(bound, (tuple, list, dict, functools.partial, functools.partialmethod)):
-                watched = held.exchange(bound)
-                if watched is not bound:
-                    self.attribute(owner, key, watched)
-            elif id(function) in self._watched:
-                watched = self._watched[id(function)][1]
-                is_method = inspect.isfunction(bound)
-                self.attribute(owner, key, watched if is_method else staticmethod(watched))
+            watched = held.exchange(function)
+            if watched is not function:
+                is_static = inspect.isfunction(watched) and not inspect.isfunction(bound)
+                self.attribute(owner, key, staticmethod(watched) if is_static else watched)
 
     def attribute(self, owner, name, value):
         """Sets an attribute of a class, which may inherit it."""
@@ -114,14 +110,10 @@ def _is_of_user(file):
     return not any(place in file for place in ("site-packages", "dist-packages", "/maskctl/_"))
 
 
-def compiled_from(function):
-    """What torch.compile made of a function, wherever a module of the user names it."""
-    if "torch._dynamo" not in sys.modules:
-        return []
-    found = {}
-    for name, module in list(sys.modules.items()):
-        if _may_bind(name) and not name.startswith(("torch", "transformers.")) and hasattr(module, "__dict__"):
-            for value in list(vars(module).values()):
-                if type(value) is FunctionType and getattr(value, "_torchdynamo_orig_callable", None) is function:
-                    found[id(value)] = value
-    return list(found.values())
+def _names_of_compiled():
+    """The names of other modules that are bound to what torch.compile made."""
+    for name, module in list(sys.modules.items()) if "torch._dynamo" in sys.modules else ():
+        if _may_bind(name) and not name.startswith(("torch", "transformers.")):
+            names = getattr(module, "__dict__", {})
+            if any(type(one) is FunctionType and "_torchdynamo_orig_callable" in vars(one) for one in names.values()):
+                yield names

@@ -89,7 +89,13 @@ def _exchange(model):
     for row in _functions.of_attention(model):
         if not _bindings.knows(row.function):
             _bindings.exchange(row.function, _attention(row))
-    _bindings.look(model, _functions.mappings())
+    _bindings.look(model, _functions.mappings(), _of_compiled)
+
+
+def _of_compiled(function):
+    """What takes the place of a function that torch.compile made of one of attention; None for others."""
+    row = _functions.of_compiled(function)
+    return None if row is None else _attention(row)
 
 
 def _run_as_written():
@@ -412,7 +418,7 @@ def _operator(call):
     @functools.wraps(call)
     def watched(self, *arguments, **keywords):
         name = getattr(self, "_qualified_op_name", None) or str(getattr(self, "_name", ""))
-        if not _unseen.is_attention(name) or not _seeing():
+        if not _unseen.is_attention_operator(name) or not _seeing():
             return call(self, *arguments, **keywords)
         noted = Noted(name, _modules())
         _thread.seen += 1

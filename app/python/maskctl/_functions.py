@@ -11,7 +11,6 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from maskctl import _arrays_of_calls as arrays
 from maskctl import _attention_calls as calls
-from maskctl._bindings import compiled_from
 from maskctl._traced import STEPS
 
 _FLASH = ("flash_attn_func", "flash_attn_qkvpacked_func", "flash_attn_kvpacked_func", "flash_attn_varlen_func",
@@ -69,9 +68,7 @@ def of_attention(model):
             yield Function(getattr(torch, name), name, reader)
     heads = functional.multi_head_attention_forward
     yield Function(heads, heads.__name__, _by_name(heads, calls.multi_head), leaf=False)
-    for function in (flex_attention, *compiled_from(flex_attention)):
-        reader = _by_name(flex_attention, calls.flex_attention, flex_attention, function is not flex_attention)
-        yield Function(function, "flex_attention", reader, compiles=True, arrays=_of_named(flex_attention, arrays.flex))
+    yield _flex(flex_attention)
     for module in _FLASH_MODULES:
         for name in _FLASH:
             function = getattr(sys.modules.get(module), name, None)
@@ -83,6 +80,16 @@ def of_attention(model):
         if function is not None:
             yield Function(function, name, _by_name(function, calls.varlen, function), arrays=_of_named(function, arrays.varlen))
     yield from _of_transformers(model)
+
+
+def _flex(function):
+    reader = _by_name(flex_attention, calls.flex_attention, flex_attention, function is not flex_attention)
+    return Function(function, "flex_attention", reader, compiles=True, arrays=_of_named(flex_attention, arrays.flex))
+
+
+def of_compiled(function):
+    """The function of attention that torch.compile made; None for other functions."""
+    return _flex(function) if getattr(function, "_torchdynamo_orig_callable", None) is flex_attention else None
 
 
 def _of_transformers(model):

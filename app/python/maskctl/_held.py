@@ -12,10 +12,11 @@ _LONG = 256  # longer containers are data, not functions to choose from
 
 class Held:
     """Exchanges functions where they are held. watched: by the id of each, the function and what takes its place;
-    `undo` takes what puts each back."""
+    of_compiled gives what takes the place of one that torch.compile made, or None; `undo` takes what puts each back."""
 
-    def __init__(self, watched, undo):
+    def __init__(self, watched, undo, of_compiled):
         self._watched = watched
+        self._of_compiled = of_compiled
         self._undo = undo
         # By id, so that cycles end, and ids stay theirs. What takes the place of a function holds it, too.
         self._seen = {id(instead): instead for _, instead in watched.values()}
@@ -25,6 +26,12 @@ class Held:
         if id(value) in self._watched:
             return self._watched[id(value)][1]
         kind = type(value)
+        if kind is FunctionType and "_torchdynamo_orig_callable" in vars(value) and id(value) not in self._seen:
+            watched = self._of_compiled(value)
+            if watched is not None:
+                self._watched[id(value)] = (value, watched)
+                self._seen[id(watched)] = watched
+                return watched
         look = _LOOKS.get(kind) or _look_of(kind)
         if look is None or not depth or id(value) in self._seen:
             return value

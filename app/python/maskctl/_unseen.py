@@ -13,6 +13,17 @@ def is_attention(kind):
     return re.search("attention|attn", kind, re.IGNORECASE) is not None
 
 
+# Kernels that do not have attention in the names of their operators.
+_OPERATORS = re.compile(r"attention|attn|^xformers_flash\w*::|^_vllm_fa\w*::|^sgl_kernel::(fwd|.*mla)|"
+                        r"^flashinfer::.*(prefill|decode|paged_run|ragged_run|mla)", re.IGNORECASE)
+
+
+@functools.lru_cache(None)
+def is_attention_operator(name):
+    """Whether an operator of torch.ops, "xformers::efficient_attention_forward_cutlass", is attention, and forward."""
+    return _OPERATORS.search(name) is not None and re.search("backward|bwd|combine|merge", name) is None
+
+
 def reason(frame, seen):
     """Why attention of a module that ran was not seen, where so many calls were; empty where there is none."""
     if frame.bare:
