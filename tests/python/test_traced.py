@@ -152,3 +152,33 @@ def test_nothing_is_kept_alive():
         model(Q)
     gc.collect()
     assert [one() for one in held] == [None, None]
+
+
+def test_modes_of_the_user_see_what_they_saw():
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, kinds, arguments=(), keywords=None):
+            self.seen.append(getattr(function, "__name__", str(function)))
+            return function(*arguments, **(keywords or {}))
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, function, kinds, arguments=(), keywords=None):
+            self.seen.append(str(function))
+            return function(*arguments, **(keywords or {}))
+
+    model = scores_in(lambda s: s * 0.5 + BIAS)
+
+    def run_under(kind):
+        mode = kind()
+        mode.seen = []
+        with mode:
+            model(Q)
+        return mode.seen
+
+    for kind in (Functions, Operators):
+        before = run_under(kind)
+        with maskctl.watch(model) as rows:
+            assert run_under(kind) == before and before
+        assert applies(only(rows).mask, CAUSAL)

@@ -60,8 +60,10 @@ def find(frame, operands):
     """The trace of one of two or three operands, if it has not changed since; None without one."""
     for one in frame.traced:
         tensor = one.of()
-        if tensor is not None and any(operand is tensor for operand in operands) and one.version == tensor._version:
-            return one
+        if tensor is not None and any(operand is tensor for operand in operands):
+            with torch._C.DisableTorchFunction():  # modes of the user do not see what is asked here
+                if one.version == tensor._version:
+                    return one
     return None
 
 
