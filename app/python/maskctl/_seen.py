@@ -1,6 +1,7 @@
 """Masks by the layers of a model."""
 
 import re
+from collections import deque
 
 from maskctl import _native
 from maskctl._mask import Mask
@@ -13,18 +14,18 @@ class Seen:
     def __init__(self):
         self._distinct = []  # (mask, names of its layers)
         self._alike = {}  # by shape and number of open cells
+        self._recent = deque(maxlen=4)  # (what was read, the mask that is kept of it with its layers)
         self._of_layer = {}  # the distinct masks of each layer
         self.unread = {}  # why a mask of a layer was not read
 
     def _add(self, layer, cells):
         """The mask that is kept for these cells."""
         mask = cells if isinstance(cells, Mask) else Mask(cells, "dense", name=layer)
-        alike = self._alike.setdefault((mask.shape, mask.count()), [])
-        known = next((entry for entry in alike if entry[0]._result is mask._result or entry[0] == mask), None)
+        source = mask._result_source()
+        known = next((entry for read, entry in self._recent if read is source), None)
         if known is None:
-            known = (mask, [])
-            alike.append(known)
-            self._distinct.append(known)
+            known = self._entry(mask)
+            self._recent.append((source, known))
         mask, layers = known
         if layer not in layers:
             layers.append(layer)
@@ -32,6 +33,16 @@ class Seen:
         masks = self._of_layer.setdefault(layer, [])
         masks[:] = [one for one in masks if one is not mask] + [mask]
         return mask
+
+    def _entry(self, mask):
+        """The mask that is equal, and the names of its layers."""
+        alike = self._alike.setdefault((mask.shape, mask.count()), [])
+        known = next((entry for entry in alike if entry[0] == mask), None)
+        if known is None:
+            known = (mask, [])
+            alike.append(known)
+            self._distinct.append(known)
+        return known
 
     @property
     def layers(self):
