@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/reports/page_notes.h"
 #include "app/tui/beside/steps.h"
 #include "app/tui/state/drawn.h"
 #include "app/tui/state/geometry.h"
@@ -14,6 +15,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/pipeline/picture.h"
 
@@ -65,9 +67,17 @@ WriteFile drawing_file(const State& state, const std::string& file, bool replace
 }
 
 WriteFile picture_file(const State& state, const std::string& file, bool replace) {
-  return [=, scene = state.scene, figure = figure_of(state)](const auto&) {
+  // Steps and findings are those of A.
+  const bool of_a = !state.scene->other || state.view.sources == Sources::kBoth ||
+                    state.view.sources == Sources::kA;
+  return [=, scene = state.scene, figure = figure_of(state)](const auto&) mutable {
     WriteOptions write;
     write.force = replace;
+    PageNotes notes;
+    if (of_a && picture_format(file) == PictureFormat::kHtml) {
+      notes = page_notes(scene->start, scene->chain, check(scene->checked));
+      figure.notes = &notes;
+    }
     write_picture(file, figure, {}, write);
   };
 }

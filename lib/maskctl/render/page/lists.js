@@ -24,11 +24,13 @@ function showFindings() {
   data.findings.forEach((finding, i) => {
     const row = element("tr"), cell = element("td", finding.message);
     const severity = element("td", finding.severity, { class: finding.severity });
+    const where = ["batch", "head", "query", "key"].slice(data.planes.length > 1 ? 0 : 2).filter((part) => finding[part] !== null).map((part) => `${part} ${finding[part]}`).join(", ");
     if (places[i]) {
-      const where = ["batch", "head", "query", "key"].slice(data.planes.length > 1 ? 0 : 2).filter((part) => finding[part] !== null).map((part) => `${part} ${finding[part]}`).join(", ");
       const button = element("button", `Go to ${where || "this mask"}`, { type: "button" });
       button.addEventListener("click", () => goTo(places[i], true));
       cell.append(element("br"), button);
+    } else if (where) {
+      cell.append(element("p", `${where}, not on this page`, { class: "hint" }));
     }
     cell.title = finding.id;
     row.append(severity, cell);
