@@ -6,7 +6,8 @@ namespace maskctl::app::tui {
 
 struct Terminal::Curses {};
 
-Terminal::Terminal(const TerminalOptions&, std::stop_token) {  // NOLINT: as terminal.cc has it
+Terminal::Terminal(const TerminalOptions& options, std::stop_token)  // NOLINT: as terminal.cc
+    : record_(options.record) {
   throw Error(
       Errc::kUnsupported,
       "no terminal to draw on, because this maskctl was built without curses; maskctl show, "

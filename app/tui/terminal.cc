@@ -156,7 +156,7 @@ struct Terminal::Curses {
 };
 
 Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
-    : curses_(std::make_unique<Curses>()) {
+    : curses_(std::make_unique<Curses>()), record_(options.record) {
   std::setlocale(LC_CTYPE, "");
   if (wake_pipe()[0] < 0) no_terminal("no pipe for signals");
   curses_->tty = std::fopen("/dev/tty", "r+e");
@@ -201,6 +201,9 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
   curses_->stop = stop;
   curses_->on_stop.emplace(std::move(stop), [] { wake(Wake::kStop); });
   curses_->measure();
+  if (record_ != nullptr) {
+    record_->push_back({"<Resize>", curses_->traits.rows, curses_->traits.columns});
+  }
 }
 
 Terminal::~Terminal() {
@@ -230,6 +233,12 @@ void Terminal::show(const Canvas& canvas) {
 }
 
 std::optional<Input> Terminal::next(int milliseconds) {
+  auto input = wait_for_input(milliseconds);
+  if (record_ != nullptr && input && input->key != kDone) record_->push_back(*input);
+  return input;
+}
+
+std::optional<Input> Terminal::wait_for_input(int milliseconds) {
   for (;;) {
     if (curses_->stop.stop_requested()) return std::nullopt;
     wint_t code = 0;

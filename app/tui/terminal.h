@@ -5,6 +5,7 @@
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 #include "app/tui/state/input.h"
 #include "app/tui/state/state.h"
@@ -16,6 +17,7 @@ struct TerminalOptions {
   bool utf8 = true;
   Colors colors = Colors::kMany;  // the most colours to use
   bool mouse = true;
+  std::vector<Input>* record = nullptr;  // gets the size of the screen, and each input of the user
 };
 
 /// Owns the screen; the destructor restores it. Reads keys from /dev/tty, so that standard input
@@ -44,8 +46,11 @@ class Terminal {
   void suspend();
 
  private:
+  std::optional<Input> wait_for_input(int milliseconds);
+
   struct Curses;
   std::unique_ptr<Curses> curses_;
+  std::vector<Input>* record_;
 };
 
 }  // namespace maskctl::app::tui

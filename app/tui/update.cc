@@ -11,6 +11,7 @@
 #include "app/tui/screens/pages.h"
 #include "app/tui/screens/panels.h"
 #include "app/tui/screens/plane_list.h"
+#include "app/tui/state/cells.h"
 #include "app/tui/state/commands.h"
 #include "app/tui/state/find.h"
 #include "app/tui/state/geometry.h"
@@ -86,6 +87,8 @@ class Updater {
 
   void operator()(Ask ask) { open_prompt(state_, ask); }
 
+  void operator()(CellKey key) { take_cell_key(state_, key); }
+
   void operator()(const History& history) { history.redo ? redo(state_) : undo(state_); }
 
   void operator()(ListKey key) { take_list_key(state_, key, times_); }
@@ -109,6 +112,7 @@ class Updater {
       case Toggle::kHelp:
         state_.help = true;
         state_.page = 0;
+        state_.filter.clear();
         break;
       case Toggle::kStyle:
         next_style();
@@ -124,6 +128,9 @@ class Updater {
         break;
       case Toggle::kWeights:
         state_.view.weights = !state_.view.weights;
+        break;
+      case Toggle::kRows:
+        state_.rows = !state_.rows;
         break;
     }
   }
@@ -148,6 +155,7 @@ class Updater {
       state_.report->hidden = false;
       return;
     }
+    state_.filter.clear();
     const bool again = state_.report && state_.report->kind == report && state_.report->done;
     if (!again) state_.report = ReportState{report, state_.scene};
     state_.report->whole = again || geometry(state_).side == 0;
@@ -156,7 +164,9 @@ class Updater {
   void operator()(const Quit&) { run_command(state_, bench_, "q"); }
 
   void operator()(const Cancel&) {
-    if (state_.report && !state_.report->hidden) {
+    if (state_.anchor) {
+      state_.anchor.reset();
+    } else if (state_.report && !state_.report->hidden) {
       state_.report.reset();
     } else if (state_.scene->lists() || state_.of_several) {
       (*this)(ShowList());
@@ -322,15 +332,17 @@ bool is_of_drawing(const Action& action) {
   const Toggle* toggle = std::get_if<Toggle>(&action);
   if (toggle) return *toggle == Toggle::kTiles || *toggle == Toggle::kWeights;
   return std::holds_alternative<Move>(action) || std::holds_alternative<Zoom>(action) ||
-         std::holds_alternative<ZoomTo>(action);
+         std::holds_alternative<ZoomTo>(action) || std::holds_alternative<CellKey>(action);
 }
 
 /// True for actions that need the current pipeline, so that they are refused while a new one is
 /// being made.
 bool is_of_pipeline(const Action& action) {
   const Ask* ask = std::get_if<Ask>(&action);
+  const CellKey* cells = std::get_if<CellKey>(&action);
   return (ask && (*ask == Ask::kEdit || *ask == Ask::kAdd)) ||
-         std::holds_alternative<History>(action) || std::holds_alternative<StepKey>(action);
+         std::holds_alternative<History>(action) || std::holds_alternative<StepKey>(action) ||
+         (cells && *cells == CellKey::kSwitch);
 }
 
 void take_key(State& state, const Input& input, Workbench& bench) {
@@ -397,10 +409,10 @@ void take(State& state, const Input& input, Workbench& bench) {
       input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel");
   if (state.question) {
     take_answer(state, input.key, bench);
-  } else if (const auto pages = pages_of(state)) {
-    take_page_key(state, *pages, input.key);
   } else if (state.prompt != Prompt::kNone) {
     take_prompt_key(state, input.key, bench);
+  } else if (const auto pages = pages_of(state)) {
+    take_page_key(state, *pages, input.key);
   } else if (mouse) {
     take_mouse(state, input);
   } else {

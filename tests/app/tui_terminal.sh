@@ -42,6 +42,21 @@ tmux new-session -d -x 100 -y 30 "env PS1='ready> ' sh"
 tmux set -g set-clipboard on
 expect 'ready>'
 
+# Records keys; the record, played, ends with the same cell.
+start "$leaked --record $work/keys"
+expect '? help'
+press n x
+expect 'changed  undo 1'
+press Left v
+expect 'selected 1x1'
+press q
+expect '(y/n)'
+press y
+ends 0
+grep -qxF '<Resize 100x30>nx<Left>vqy' "$work/keys" || { echo 'not recorded:'; cat "$work/keys"; exit 1; }
+$leaked --script "@$work/keys" --dump - | grep -qF 'close:q=17,k=3' || { echo 'played otherwise'; exit 1; }
+press clear Enter
+
 # Tests keys, counts before them, a new size, the mouse and q.
 start "$leaked"
 expect '? help'

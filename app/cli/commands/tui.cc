@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "app/cli/terminal.h"
 #include "app/tui/inspector.h"
 #include "app/tui/screens/help.h"
+#include "app/tui/state/input.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
@@ -26,7 +28,7 @@ struct TuiOptions {
   OtherSource other;
   bool ascii = false, eight_colors = false, no_mouse = false;
   bool keys = false;
-  std::string script, dump;
+  std::string script, dump, record;
   Index rows = 24, columns = 80;
   bool force = false;
 
@@ -64,6 +66,7 @@ void declare(OptionList& list, TuiOptions& tui) {
             "without a terminal: write the screen as .txt, .ansi or .svg; - for text", tui.dump);
   list.text("--script", "KEYS", "what to type before that, as in 'jj<Right>:37,4<Enter>'; @FILE",
             tui.script);
+  list.text("--record", "FILE", "write what was typed, as --script @FILE reads it", tui.record);
   list.value("--size", "COLUMNSxROWS", "the size of that screen (80x24)",
              [&tui](const std::string& text) { parse_size(text, tui); });
   list.flag("-f,--force", "replace an existing file", tui.force);
@@ -94,6 +97,25 @@ std::string times_text(std::vector<double> milliseconds) {
   return fmt::format("{} screens: median {:.2f} ms, worst {:.2f} ms", milliseconds.size(),
                      milliseconds[milliseconds.size() / 2], milliseconds.back());
 }
+
+/// The file that gets what was typed. It appears when the inspector has ended, whole.
+class Recording {
+ public:
+  explicit Recording(const TuiOptions& options) {
+    if (!options.record.empty()) file_.emplace(options.record, options.force);
+  }
+  std::vector<tui::Input>* inputs() { return file_ ? &inputs_ : nullptr; }
+  void write() {
+    if (!file_) return;
+    const std::string text = tui::script_text(inputs_);
+    file_->write(std::as_bytes(std::span(text)));
+    file_->commit();
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+  std::vector<tui::Input> inputs_;
+};
 
 Answer play(const TuiOptions& options, const tui::Subject& subject, const Session& session) {
   const tui::Screen screen{options.rows, options.columns, utf8(options),
@@ -126,12 +148,19 @@ Answer run(const TuiOptions& options, Session& session) {
   if (!options.headless() && !options.script.empty()) {
     throw Error(Errc::kInvalidArgument, "tui: --script goes with --dump FILE");
   }
+  if (options.headless() && !options.record.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "tui: --record writes what is typed on a terminal; leave out --dump");
+  }
   tui::Subject subject = options.subject;
   subject.other_source = options.other.after(subject.source);
   if (options.headless()) return play(options, subject, session);
-  tui::inspect(subject, session.settings(),
-               {utf8(options), colors(options, session.settings()), !options.no_mouse},
-               session.stop_token());
+  Recording recording(options);
+  tui::inspect(
+      subject, session.settings(),
+      {utf8(options), colors(options, session.settings()), !options.no_mouse, recording.inputs()},
+      session.stop_token());
+  recording.write();
   return {};
 }
 

@@ -35,7 +35,28 @@ Index id_width_of(std::span<const std::int32_t> ids) {
   return std::ssize(fmt::format("{}", std::abs(least) > most ? least : most));
 }
 
+constexpr Index kMostBins = 8;
+
 }  // namespace
+
+RowSizes row_sizes_of(const Plane& plane) {
+  const Range all{0, plane.queries()};
+  Index least = plane.keys(), most = 0;
+  plane.row_sizes(all, [&](Range, const Plane::RowSize& size) {
+    least = std::min(least, size.keys);
+    most = std::max(most, size.keys);
+  });
+  RowSizes out;
+  if (all.empty()) return out;
+  const Index width = ceil_div(most - least + 1, kMostBins);
+  for (Index from = least; from <= most; from += width) {
+    out.bins.push_back({{from, std::min(from + width, most + 1)}});
+  }
+  plane.row_sizes(all, [&](Range rows, const Plane::RowSize& size) {
+    out.bins[as_size((size.keys - least) / width)].rows += rows.size();
+  });
+  return out;
+}
 
 PlaneCounts first_counts(Panel panel) {
   PlaneCounts out;
@@ -60,6 +81,7 @@ PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id
   }
   panel.plane = quickly_counted(panel.plane);
   counts.open = panel.plane->count();
+  counts.row_sizes = row_sizes_of(*panel.plane);
   if (panel.other) {
     panel.other = quickly_counted(panel.other);
     counts.other_open = panel.other->count();

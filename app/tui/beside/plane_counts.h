@@ -3,11 +3,22 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "app/tui/beside/plane_finds.h"
 #include "maskctl/render/figure/figure.h"
 
 namespace maskctl::app::tui {
+
+/// How many queries see how many keys: bins of equal width from the fewest keys to the most.
+struct RowSizes {
+  struct Bin {
+    Range keys;  // from so many keys on, to fewer than so many
+    Index rows = 0;
+  };
+  std::vector<Bin> bins;
+};
+RowSizes row_sizes_of(const Plane& plane);
 
 struct PlaneCounts {
   Panel panel;         // what to draw
@@ -18,6 +29,7 @@ struct PlaneCounts {
   std::pair<PlanePtr, PlanePtr> only = {};      // cells that are open only in A, and only in B
   Index open = 0, other_open = 0, padding = 0;  // numbers of open cells in A, in B, and of padding
   PlaneFinds finds;
+  RowSizes row_sizes;
 };
 
 /// The number of full tiles, and of tiles that are partly open.

@@ -7,6 +7,7 @@
 #include "app/tui/screens/words.h"
 #include "app/tui/state/actions.h"
 #include "app/tui/state/commands.h"
+#include "app/tui/state/filter.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -47,10 +48,11 @@ std::vector<HelpRow> help_rows() {
 
 }  // namespace
 
-std::vector<std::string> help_lines(Index width) {
+std::vector<std::string> help_lines(Index width, std::string_view filter) {
   const Index keys_width = std::min(kKeyColumns, width * 2 / 5);
   std::vector<std::string> out;
   for (const HelpRow& row : help_rows()) {
+    if (!passes(fmt::format("{} {}", row.keys, row.help), filter)) continue;
     const auto keys = wrapped(row.keys, keys_width - 1);
     const auto help = wrapped(row.help, width - keys_width);
     for (std::size_t i = 0; i < std::max(keys.size(), help.size()); ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/base/index.h"
@@ -9,7 +10,7 @@
 namespace maskctl::app::tui {
 
 /// The help, as the inspector and `maskctl tui --keys` show it, in lines of at most `width`
-/// characters.
-std::vector<std::string> help_lines(Index width);
+/// characters. Only rows with the text of the filter.
+std::vector<std::string> help_lines(Index width, std::string_view filter = "");
 
 }  // namespace maskctl::app::tui

@@ -9,27 +9,32 @@
 #include "app/tui/beside/report_rows.h"
 #include "app/tui/screens/help.h"
 #include "app/tui/screens/words.h"
+#include "app/tui/state/filter.h"
 #include "app/tui/state/input.h"
+#include "app/tui/state/prompt.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/render/figure/words.h"
 
 namespace maskctl::app::tui {
 namespace {
 
-constexpr Index kMostColumns = 120;
+constexpr Index kMostColumns = 120, kHintColumns = 40;
 constexpr std::array<std::string_view, 8> kNextKeys = {"?",     "<F1>", " ",      "<PageDown>",
                                                        "<C-f>", "j",    "<Down>", "<WheelDown>"};
 constexpr std::array<std::string_view, 5> kPreviousKeys = {"<PageUp>", "<C-b>", "k", "<Up>",
                                                            "<WheelUp>"};
 
-/// The lines of the report; for findings, also a line for each mark that the user has set.
+/// The lines of the report that the filter leaves; for findings, also a line for each mark that the
+/// user has set.
 std::vector<ReportLine> lines_of(const State& state) {
   std::vector<ReportLine> out = state.report->lines;
-  if (state.report->kind != Report::kFindings) return out;
-  for (const auto& [letter, view] : state.marks) {
-    const Cell cell{view.batch, view.head, view.cursor.query, view.cursor.key};
-    out.push_back({fmt::format("mark {}: {}", letter, cell_text(cell)), cell});
+  if (state.report->kind == Report::kFindings) {
+    for (const auto& [letter, view] : state.marks) {
+      const Cell cell{view.batch, view.head, view.cursor.query, view.cursor.key};
+      out.push_back({fmt::format("mark {}: {}", letter, cell_text(cell)), cell});
+    }
   }
+  std::erase_if(out, [&](const ReportLine& line) { return !passes(line.text, state.filter); });
   return out;
 }
 
@@ -74,18 +79,24 @@ Index Pages::count() const {
 std::optional<Pages> pages_of(const State& state) {
   const bool report = state.report && state.report->done && !state.report->hidden &&
                       (state.report->whole || report_row(state.report->kind).wide);
-  if ((!state.help && !report) || state.prompt != Prompt::kNone) return std::nullopt;
+  const bool free = state.prompt == Prompt::kNone || state.prompt == Prompt::kPageFilter;
+  if ((!state.help && !report) || !free) return std::nullopt;
   Pages out;
   out.columns = std::min(state.screen.columns, kMostColumns);
   out.title = state.help ? "Keys" : std::string(report_row(state.report->kind).title);
   if (state.help) {
-    out.lines = help_lines(out.columns - 2);
+    out.lines = help_lines(out.columns - 2, state.filter);
   } else {
     const auto lines = lines_of(state);
     add_fitted(lines, out.columns - 2, out);
-    const auto at = static_cast<Index>(state.report->selected);
+    const Index at = std::min<Index>(static_cast<Index>(state.report->selected),
+                                     std::max<Index>(std::ssize(lines) - 1, 0));
     out.selected = leading_line(lines, at, 1);
     if (!out.selected) out.selected = leading_line(lines, at, -1);
+  }
+  if (out.lines.empty() && !state.filter.empty()) {
+    out.lines = {fmt::format("no line has {}", printable(state.filter, kUncut))};
+    out.line_of = {0};
   }
   // The first and the last line of the screen are used for a title and hints.
   out.lines_of_page =
@@ -151,6 +162,8 @@ bool take_line_key(State& state, const Pages& pages, const std::string& key) {
 }  // namespace
 
 void take_page_key(State& state, const Pages& pages, const std::string& key) {
+  if (key == "/") return open_prompt(state, Ask::kPageFilter);
+  if (key == "<Esc>" && !state.filter.empty()) return state.filter.clear();
   if (pages.selected && take_line_key(state, pages, key)) return;
   const Index step = one_of(kNextKeys, key) ? 1 : one_of(kPreviousKeys, key) ? -1 : 0;
   const Index page = std::clamp<Index>(state.page, 0, pages.count() - 1) + step;
@@ -178,12 +191,18 @@ void draw_pages(const State& state, const Pages& pages, Canvas& canvas) {
     if (selected) overlay.write(1 + i - begin, 0, bar(text, pages.columns), head);
     if (!selected) overlay.write(1 + i - begin, 1, text);
   }
-  overlay.write(pages.lines_of_page + 1, 0,
-                bar(pages.selected ? "j k select  <Enter> go there  <Space> more  <Esc> back"
-                    : last         ? "any key: back"
-                                   : "<Space>: more, others: back",
-                    pages.columns),
-                head);
+  const bool narrow = pages.columns < kHintColumns;
+  std::string hints = pages.selected
+                          ? "j k select  <Enter> go there  / filter  <Space> more  <Esc> back"
+                      : last   ? "/ filter, any other key: back"
+                      : narrow ? "<Space>: more, others: back"
+                               : "<Space>: more, /: filter, others: back";
+  if (state.prompt == Prompt::kPageFilter) {
+    hints = fmt::format("/{}_", printable(state.filter, kUncut));
+  } else if (!state.filter.empty()) {
+    hints = fmt::format("/{}  <Esc> all lines  {}", printable(state.filter, kUncut), hints);
+  }
+  overlay.write(pages.lines_of_page + 1, 0, bar(hints, pages.columns), head);
   canvas.paste(0, 0, overlay);
 }
 

@@ -11,6 +11,7 @@
 #include "app/tui/screens/plane_list.h"
 #include "app/tui/screens/weight_strip.h"
 #include "app/tui/screens/words.h"
+#include "app/tui/state/cells.h"
 #include "app/tui/state/drawn.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
@@ -66,6 +67,34 @@ void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Ca
   canvas.put(row, left - 1, Glyph{.code = U'>', .bold = true});
   if (at.layout.options.border) {
     canvas.put(at.first.query - 1, column, Glyph{.code = U'v', .bold = true});
+  }
+}
+
+/// Marks the cells of the selection that are visible: by their background, without colours by a dot
+/// in those that are blank.
+void draw_selection(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
+  if (!state.anchor) return;
+  const Selection cells = selection_of(state);
+  const Range queries = intersect(cells.queries, at.queries);
+  const Range keys = intersect(cells.keys, at.keys);
+  if (queries.empty() || keys.empty()) return;
+  const auto screen = [](Range part, Index from, Index unit, Index size) {
+    return Range{(part.begin - from) / unit * size, ceil_div(part.end - from, unit) * size};
+  };
+  const Range rows = screen(queries, at.queries.begin, at.unit().q * at.shape.rows, at.shape.lines);
+  const Range columns =
+      screen(keys, at.keys.begin, at.unit().k * at.shape.columns, at.shape.characters);
+  for (Index r = rows.begin; r < rows.end; ++r) {
+    for (Index c = columns.begin; c < columns.end; ++c) {
+      const Index row = at.first.query + r, column = pane.column + at.first.key + c;
+      Glyph glyph = canvas.at(row, column);
+      if (state.screen.colored()) {
+        glyph.bg = kSelected;
+      } else if (glyph.code == U' ') {
+        glyph.code = state.screen.utf8 ? U'·' : U'-';
+      }
+      canvas.put(row, column, glyph);
+    }
   }
 }
 
@@ -204,6 +233,10 @@ std::string status_text(const State& state, const Geometry& at) {
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (!state.found.empty()) out += "  " + state.found;
+  if (state.anchor) {
+    const Selection cells = selection_of(state);
+    out += fmt::format("  selected {}x{}", cells.queries.size(), cells.keys.size());
+  }
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
   if (!work.empty()) out += "  " + work;
@@ -222,7 +255,9 @@ std::string_view last_hints(std::string_view hints, Index room) {
 void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
   const Index row = canvas.rows() - 1;
   if (state.prompt == Prompt::kCommand) return draw_line(state, row, ":", canvas);
-  if (state.prompt == Prompt::kFind) return draw_line(state, row, "/", canvas);
+  if (state.prompt == Prompt::kFind || state.prompt == Prompt::kListFilter) {
+    return draw_line(state, row, "/", canvas);
+  }
   const std::string status = " " + status_text(state, at);
   canvas.write(row, 0, status);
   const std::string_view text = state.step           ? kStepHints
@@ -273,6 +308,7 @@ void Painter::draw_pane(const State& state, const Geometry& at, const Pane& pane
   }
   UsedSigns used;
   canvas.paste(1, pane.column, draw_panel(figure, panel, at.layout, *grid, used));
+  draw_selection(state, at, pane, canvas);
   draw_crosshair(state, at, pane, canvas);
   draw_weights(state, at, pane, canvas);
 }

@@ -25,7 +25,7 @@ using Lines = std::vector<std::string>;
 /// To list the queries that see a key, only queries this close to the cursor are examined. Planes
 /// that compute their rows are limited to kMostComputed cells.
 constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 19;
-constexpr Index kTopKeys = 8;
+constexpr Index kTopKeys = 8, kBarColumns = 8;
 constexpr Index kReportLines = 9;
 
 bool open_at(const PlanePtr& plane, Place at) {
@@ -199,6 +199,30 @@ Lines weight_lines(const State& state, const Geometry&) {
   return out;
 }
 
+/// How many queries see how many keys, a bar for each bin.
+Lines row_lines(const State& state, const Geometry&) {
+  if (!state.rows) return {};
+  if (!state.counts().counted) return {"counting ..."};
+  const auto& bins = state.counts().row_sizes.bins;
+  if (bins.empty()) return {};
+  const Index most = std::ranges::max(bins, {}, &RowSizes::Bin::rows).rows;
+  std::size_t keys = 0, rows = 0;
+  for (const auto& bin : bins) {
+    keys = std::max(keys, range_text(bin.keys).size());
+    rows = std::max(rows, grouped(bin.rows).size());
+  }
+  Lines out;
+  for (const auto& bin : bins) {
+    std::string bar;
+    for (Index i = 0; i < ceil_div(bin.rows * kBarColumns, most); ++i) {
+      bar += state.screen.utf8 ? "█" : "#";
+    }
+    out.push_back(fmt::format("{:>{}} keys {:>{}} {}", range_text(bin.keys), keys,
+                              grouped(bin.rows), rows, bar));
+  }
+  return out;
+}
+
 Lines legend_lines(const State& state, const Geometry& geometry) {
   InkGrid grid;
   grid.set =
@@ -264,10 +288,10 @@ Lines head_lines(const State& state, const Geometry&) {
   return out;
 }
 
-constexpr SidePanel kPanels[] = {{"Report", report_lines},  {"Step", step_lines},
-                                 {"Weights", weight_lines}, {"Tiles", tile_lines},
-                                 {"Cell", cell_lines},      {"Why", why_lines},
-                                 {"Head", head_lines},      {"Legend", legend_lines}};
+constexpr SidePanel kPanels[] = {
+    {"Report", report_lines}, {"Step", step_lines}, {"Weights", weight_lines},
+    {"Tiles", tile_lines},    {"Rows", row_lines},  {"Cell", cell_lines},
+    {"Why", why_lines},       {"Head", head_lines}, {"Legend", legend_lines}};
 
 }  // namespace
 

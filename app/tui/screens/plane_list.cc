@@ -7,7 +7,9 @@
 
 #include "app/session/elsewhere.h"
 #include "app/tui/screens/colors.h"
+#include "app/tui/state/filter.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/figure/words.h"
 #include "maskctl/render/text/draw.h"
@@ -69,6 +71,7 @@ Index place_of(const State& state, const std::vector<Index>& listed) {
 }
 
 void select(State& state, const std::vector<Index>& listed, Index place) {
+  if (listed.empty()) return;
   const Index row = listed[as_size(std::clamp<Index>(place, 0, std::ssize(listed) - 1))];
   state.view.batch = row / state.scene->mask.heads();
   state.view.head = row % state.scene->mask.heads();
@@ -244,6 +247,19 @@ class ListLines {
   std::vector<Index> alike_;  // number of rows equal to each row, itself included
 };
 
+/// The row as a filter sees it: "batch 27 head 3 open 721 17.6% leaks 1".
+std::string row_text(const State& state, Index row) {
+  const PlaneTable& planes = *state.scene->planes;
+  const Index heads = state.scene->mask.heads();
+  if (row >= planes.known()) return plane_text(state.scene->mask, row / heads, row % heads);
+  std::string out;
+  for (const ColumnRow* column : columns_of(*state.scene)) {
+    const std::string number = number_text(*column, column->number(planes[row]), *state.scene);
+    out += fmt::format("{} {} ", column->title, number);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Index> listed_planes(const State& state) {
@@ -253,6 +269,7 @@ std::vector<Index> listed_planes(const State& state) {
   for (Index row = 0; row < planes.size(); ++row) {
     if (row >= known || !state.list.folded || planes.is_first(row)) out.push_back(row);
   }
+  std::erase_if(out, [&](Index row) { return !passes(row_text(state, row), state.list.filter); });
   const ColumnRow& column = column_of(sorted_by(state));
   const bool descending = descends(state);
   if (column.column == PlaneColumn::kBatch && !descending) return out;
@@ -273,9 +290,11 @@ void open_list(State& state) {
 }
 
 bool follow_list(State& state) {
-  if (!state.list.shown || state.list.chosen) return false;
+  if (!state.list.shown) return false;
+  const auto listed = listed_planes(state);
+  if (state.list.chosen && place_of(state, listed) < std::ssize(listed)) return false;
   const Index before = row_of(state);
-  select(state, listed_planes(state), 0);
+  select(state, listed, 0);
   return row_of(state) != before;
 }
 
@@ -334,6 +353,10 @@ std::string list_status(const State& state) {
   };
   add(PlaneColumn::kLeaks, "leak");
   add(PlaneColumn::kDifferences, "difference");
+  if (!state.list.filter.empty()) {
+    out = fmt::format("/{}: {} listed; {}", printable(state.list.filter, kUncut),
+                      grouped(std::ssize(listed_planes(state))), out);
+  }
   if (!planes.complete()) out += fmt::format("; counted {}", grouped(planes.known()));
   return out;
 }

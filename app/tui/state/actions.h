@@ -38,7 +38,9 @@ struct Member {
   int batch = 0, head = 0;  // -1: previous, 1: next, 0: the same
 };
 enum class Mark : std::uint8_t { kSet, kGo };
-enum class Ask : std::uint8_t { kCommand, kFind, kEdit, kAdd };
+enum class Ask : std::uint8_t { kCommand, kFind, kEdit, kAdd, kListFilter, kPageFilter };
+/// Actions on the cell under the cursor or the selection.
+enum class CellKey : std::uint8_t { kSelect, kSwitch };
 struct History {
   bool redo = false;
 };
@@ -54,7 +56,16 @@ enum class StepKey : std::uint8_t {
   kAdd,
   kLeave
 };
-enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources, kSteps, kTiles, kWeights };
+enum class Toggle : std::uint8_t {
+  kSide,
+  kHelp,
+  kStyle,
+  kSources,
+  kSteps,
+  kTiles,
+  kWeights,
+  kRows
+};
 /// Actions in the list of batches and heads.
 enum class ListKey : std::uint8_t {
   kNext,
@@ -84,8 +95,8 @@ struct Quit {};
 struct Cancel {};
 
 using Action =
-    std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History, StepKey,
-                 ListKey, ShowList, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
+    std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, CellKey, History,
+                 StepKey, ListKey, ShowList, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
 
 /// What has the keyboard focus: the mask, the selected step of the pipeline, or the list of batches
 /// and heads.

@@ -85,4 +85,24 @@ std::vector<Input> parse_script(std::string_view script) {
   return out;
 }
 
+std::string script_text(std::span<const Input> inputs) {
+  constexpr std::size_t kLine = 80;
+  std::string out, line;
+  for (const Input& input : inputs) {
+    if (input.key == kDone) continue;
+    const std::string name = input.key.substr(0, input.key.size() - 1);
+    if (input.key == "<Resize>") {
+      line += fmt::format("{} {}x{}>", name, input.column, input.row);
+    } else if (input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel")) {
+      line += fmt::format("{} {},{}>", name, input.row, input.column);
+    } else {
+      line += input.key == "<" ? "<lt>" : input.key;
+    }
+    if (line.size() < kLine) continue;
+    out += line + "\n";
+    line.clear();
+  }
+  return line.empty() ? out : out + line + "\n";
+}
+
 }  // namespace maskctl::app::tui

@@ -39,4 +39,7 @@ inline constexpr std::string_view kDone = "<Done>";
 /// Throws Error(kInvalidArgument) for a name that is not one of Input's.
 std::vector<Input> parse_script(std::string_view script);
 
+/// The inputs as a script, which parse_script() reads back; lines of at most some 80 characters.
+std::string script_text(std::span<const Input> inputs);
+
 }  // namespace maskctl::app::tui

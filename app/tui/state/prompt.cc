@@ -23,6 +23,12 @@ void close(State& state) {
   state.before_edit.reset();
 }
 
+/// The filter that is being typed; null if something else is.
+std::string* filter_of(State& state) {
+  if (state.prompt == Prompt::kListFilter) return &state.list.filter;
+  return state.prompt == Prompt::kPageFilter ? &state.filter : nullptr;
+}
+
 void enter(State& state, Workbench& bench) {
   const Prompt prompt = state.prompt;
   const std::string text = state.line.text;
@@ -67,8 +73,12 @@ void open_prompt(State& state, Ask ask) {
     return open_pipeline(state, Line::at_end(std::move(text)));
   }
   state.recall = 0;
-  state.prompt = ask == Ask::kCommand ? Prompt::kCommand : Prompt::kFind;
-  state.line = {};
+  state.prompt = ask == Ask::kCommand      ? Prompt::kCommand
+                 : ask == Ask::kListFilter ? Prompt::kListFilter
+                 : ask == Ask::kPageFilter ? Prompt::kPageFilter
+                                           : Prompt::kFind;
+  const std::string* filter = filter_of(state);
+  state.line = Line::at_end(filter ? *filter : "");
 }
 
 void open_pipeline(State& state, Line line) {
@@ -98,7 +108,10 @@ void show_preview(State& state) {
 }
 
 void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
-  if (key == "<Esc>") return close(state);
+  if (key == "<Esc>") {
+    if (std::string* filter = filter_of(state)) filter->clear();
+    return close(state);
+  }
   if (key == "<Enter>") return enter(state, bench);
   const std::string before = state.line.text;
   if (key == "<BS>" && before.empty()) return close(state);
@@ -111,6 +124,7 @@ void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
   }
   // Check the pipeline again if it has changed, or after any key if it has an error, so that the
   // error message is shown again.
+  if (std::string* filter = filter_of(state)) *filter = state.line.text;
   const bool wrong = state.error_at != std::string::npos;
   if (state.prompt == Prompt::kPipeline && state.line.text != before) state.change.reset();
   state.preview_due |= state.prompt == Prompt::kPipeline && (wrong || state.line.text != before);

@@ -43,7 +43,7 @@ struct View {
 };
 
 /// Which line the user is typing in.
-enum class Prompt : std::uint8_t { kNone, kCommand, kFind, kPipeline };
+enum class Prompt : std::uint8_t { kNone, kCommand, kFind, kPipeline, kListFilter, kPageFilter };
 
 /// A version of the pipeline for undo and redo, with the view at that time.
 struct Version {
@@ -87,6 +87,7 @@ struct PlaneList {
   bool folded = true;                      // equal rows are listed once
   std::optional<PlaneColumn> column = {};  // sort column, if the user has chosen one
   bool reversed = false;
+  std::string filter = {};  // only rows with this text are listed
 };
 
 /// A search that continues when more has been counted.
@@ -103,8 +104,10 @@ struct State {
   bool side = true;
   // True if the SOURCE is one of several arrays of a file; <Esc> then returns to their list.
   bool of_several = false;
+  bool rows = false;  // the panel with the histogram of keys per query
   bool help = false;
-  Index page = 0;  // page of the text that covers the screen
+  Index page = 0;      // page of the text that covers the screen
+  std::string filter;  // only its lines with this text are shown
 
   Prompt prompt = Prompt::kNone;
   Line line;
@@ -114,7 +117,8 @@ struct State {
   std::map<Prompt, std::vector<std::string>> typed;  // history of each prompt
   std::size_t recall = 0;                            // how many lines back in the history
 
-  std::optional<Index> step;  // selected step of the pipeline, to which keys apply
+  std::optional<Place> anchor;  // cell in which the selection began
+  std::optional<Index> step;    // selected step of the pipeline, to which keys apply
   std::string message;
   std::optional<Question> question;
   std::optional<ReportState> report;

@@ -1,0 +1,16 @@
+// Which lines of a list a filter leaves.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace maskctl::app::tui {
+
+/// Whether the text contains the filter, in upper or lower case.
+inline bool passes(std::string_view text, std::string_view filter) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+  return filter.empty() || !std::ranges::search(text, filter, same).empty();
+}
+
+}  // namespace maskctl::app::tui
