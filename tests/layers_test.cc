@@ -52,7 +52,6 @@ const std::map<std::string, Layer> kLayers = {
        "rows.h",
        "steps/apply_op.h",
        "steps/bits.h",
-       "steps/block_causal.h",
        "steps/change.h",
        "steps/edits.h",
        "steps/expr.h",

@@ -156,7 +156,12 @@ TEST_CASE("positions, causal blocks and query lengths on all masks to 4x4") {
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     const Index b = judge.batch();
     for (Index size = -1; size <= 5; ++size) {
-      judge({step::BlockCausal{size}}, "causal blocks" + text(size));
+      for (Index offset = -3; offset <= 3; ++offset) {
+        step::BlockCausal blocks{.size = size, .offset = offset};
+        judge({blocks}, "causal blocks" + text(size) + text(offset));
+        blocks.align = Align::kBottomRight;
+        judge({blocks}, "causal blocks at the end" + text(size) + text(offset));
+      }
       judge({step::QueryLengths{ints({size})}}, "a query length" + text(size));
     }
     judge({step::QueryLengths{ints(random_values(b, 0, q, random))}}, "query lengths");

@@ -319,11 +319,13 @@ inline Dense run_rule(const Dense& m, const step::Positions& s) {
 
 inline Dense run_rule(const Dense& m, const step::BlockCausal& s) {
   need(s.size >= 1, "size");
+  const Index shift = s.align == Align::kBottomRight ? m.k - m.q : 0;
   return keep(m, [&](Index, Index, Index q, Index k) {
-    Index begin_of_key = 0, end_of_query = s.size;
-    while (begin_of_key + s.size <= k) begin_of_key += s.size;
-    while (end_of_query <= q) end_of_query += s.size;
-    return begin_of_key < end_of_query - 1;
+    // The last key of the query's block, by steps of a block up or down.
+    Index end = s.size;
+    while (end <= q + shift + s.offset) end += s.size;
+    while (end - s.size > q + shift + s.offset) end -= s.size;
+    return k < end;
   });
 }
 

@@ -120,7 +120,13 @@ Chain chain_of(const MaskCall& call) {
     add(step::Causal{Align::kTopLeft, {}});
   }
   if (a.causal_block_size) {
-    add(step::BlockCausal{at_least_one(*a.causal_block_size, "causal_block_size")});
+    // In ejkernel's blocks of one token a query does not see its own key.
+    const Index size = at_least_one(*a.causal_block_size, "causal_block_size");
+    if (size == 1) {
+      add(step::Causal{Align::kTopLeft, fields::numbers({-1})});
+    } else {
+      add(step::BlockCausal{.size = size});
+    }
   }
   const bool in_rows = !lengths.packed;
   if (in_rows && !lengths.queries.empty())

@@ -6,51 +6,113 @@
 #include <array>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
 
+std::string words(const BlockCausal& rule) {
+  return rule.sizes.empty() ? fmt::format("causal blocks of {}", rule.size) : "causal blocks";
+}
+
 Meets meets(const BlockCausal&) { return Meets::kKeeps; }
 
 Mask cells(const BlockCausal& rule, const MaskShape& shape) {
-  if (rule.size < 1) refuse("block-causal", fmt::format("size {}: expected at least 1", rule.size));
-  const Index size = std::min(rule.size, kUnbounded);
-  std::vector<Slab> slabs;
-  for (Index first = 0; first < shape.queries; first += size) {
-    // The end of the last block of keys that begins before the last token of this block.
-    const Index end = ceil_div(first + size - 1, size) * size;
-    slabs.push_back({{first, first + size}, {{0, end, 0, 0}}});
-  }
-  return Mask(bands(shape.queries, shape.keys, slabs));
+  const Index shift = shift_of(shape, rule.align);
+  const auto plane = [&](Index given, Index offset) {
+    if (given < 1) refuse("block-causal", fmt::format("size {}: expected at least 1", given));
+    check_offset(offset, "block-causal");
+    const Index size = std::min(given, 4 * kUnbounded), moved = offset + shift;
+    std::vector<Slab> slabs;
+    // Rows of one block, from the block of row 0 on; blocks before key 0 see nothing.
+    const Index last = floor_div(std::max<Index>(shape.queries - 1, 0) + moved, size);
+    for (Index block = std::max<Index>(floor_div(moved, size), 0); block <= last; ++block) {
+      const Range rows =
+          intersect({block * size - moved, (block + 1) * size - moved}, {0, shape.queries});
+      if (!rows.empty()) slabs.push_back({rows, {{0, (block + 1) * size, 0, 0}}});
+    }
+    return bands(shape.queries, shape.keys, slabs);
+  };
+  if (!rule.is_per_batch()) return Mask(plane(rule.size, rule.offset));
+  return per_values(shape, plane, per_batch(shape, rule.sizes, rule.size, "block-causal", "sizes"),
+                    per_batch(shape, rule.offsets, rule.offset, "block-causal", "offsets"));
 }
 
-PairReason reason(const BlockCausal& rule, const MaskShape&, const Cell& cell) {
-  const Index begin = cell.key - cell.key % rule.size;
-  const Index last = cell.query - cell.query % rule.size + rule.size - 1;
-  return {begin < last,
-          fmt::format("the block of key {} begins at {}, that of query {} ends with {} (size={})",
-                      cell.key, begin, cell.query, last, rule.size)};
+PairReason reason(const BlockCausal& rule, const MaskShape& shape, const Cell& cell) {
+  const Index size = of_batch(rule.sizes, cell.batch, rule.size);
+  const Index offset = of_batch(rule.offsets, cell.batch, rule.offset);
+  const Index shift = shift_of(shape, rule.align);
+  const Index q = floor_div(cell.query + shift + offset, size), k = cell.key / size;
+  return {k <= q, fmt::format("query {}{} is in block {}, key {} in block {} (size={})", cell.query,
+                              diagonal_text(cell, shift, offset), q, cell.key, k, size)};
+}
+
+BlockCausal idle(const BlockCausal&, const MaskShape& shape) {
+  return {.size = std::max<Index>(std::max(shape.queries, shape.keys), 1)};
 }
 
 Expr formula(const BlockCausal& rule) {
-  const Expr q = expr::query(), k = expr::key();
-  return k - expr::modulo(k, rule.size) < q - expr::modulo(q, rule.size) + (rule.size - 1);
+  const Align align = rule.align == Align::kUnset ? Align::kTopLeft : rule.align;
+  const Expr size = expr::of_batch("size", rule.sizes, rule.size);
+  const Expr offset = expr::of_batch("offset", rule.offsets, rule.offset);
+  return expr::floor_divide(expr::key(), size) <=
+         expr::floor_divide(expr::diagonal(align) + offset, size);
+}
+
+/// Blocks of the size by which most rows see more than the row before, moved so that most of these
+/// rows begin one. Three blocks or more: two are a rectangle that is closed.
+std::vector<Chain> guesses(const BlockCausal*, const SampledRows& rows) {
+  Votes sizes;
+  std::vector<std::pair<Index, Index>> steps;  // rows that see more than the one before, their keys
+  for (Index i = 0; i < rows.size(); ++i) {
+    if (!rows.follows(i) || rows[i].runs.size() != 1 || rows[i].runs.front().begin != 0) continue;
+    const Index end = rows[i].runs.front().end, before = rows[i - 1].keys();
+    if (end > before && before > 0) {
+      sizes.add(end - before);
+      steps.emplace_back(rows[i].query, end);
+    }
+  }
+  const auto size = sizes.majority();
+  if (steps.size() < 2 || !size || *size < 2) return {};
+  BlockCausal rule{.size = *size};
+  Votes moved;
+  for (const auto& [query, end] : steps) moved.add(end - rule.size - query);
+  const auto offset = moved.majority();
+  if (!offset) return {};
+  rule.offset = *offset;
+  if (rule.offset != 0 && rule.offset == rows.keys() - rows.queries()) {
+    rule.offset = 0;
+    rule.align = Align::kBottomRight;
+  }
+  return {{Step(rule)}};
 }
 
 namespace {
 
-constexpr std::array kBlockCausalFields = {fields::of<&BlockCausal::size>(
-    {.name = "size", .help = "tokens in a block", .required = true, .min = 1})};
+constexpr std::array kBlockCausalFields = {
+    fields::number_or_each<BlockCausal, &BlockCausal::size, &BlockCausal::sizes>(
+        {.name = "size",
+         .help = "tokens in a block: a number, or one per batch",
+         .required = true,
+         .min = 1}),
+    fields::number_or_each<BlockCausal, &BlockCausal::offset, &BlockCausal::offsets>(
+        {.name = "offset",
+         .help = "added to the query before its block is found: a number, or one per batch",
+         .fallback = "0",
+         .min = kAnyNumber}),
+    fields::align<&BlockCausal::align>(
+        "which key row 0 sits at when Q != K: 0 (also when left out), or K - Q")};
 
 constexpr std::array kBlockCausalNames = {
     StepInfo{.name = "block-causal",
              .kind = StepKind::kAnd,
-             .meaning = "keeps the keys of blocks that begin before the query's block ends",
-             .formula = "floor(k / size) * size < (floor(q / size) + 1) * size - 1",
-             .example = "block-causal:size=64",
+             .meaning = "keeps the keys in the query's block and in all blocks before it",
+             .formula = "floor(k / size) <= floor((q + shift + offset) / size)",
+             .example = "block-causal:size=4",
              .args = kBlockCausalFields,
-             .make = blank<BlockCausal>,
-             .for_calls = true}};
+             .noun = "causal blocks",
+             .synonyms = "blockwise-causal chunk-causal causal-chunk semi-autoregressive",
+             .make = blank<BlockCausal>}};
 constexpr RuleInfo kBlockCausalRow =
     describe<BlockCausal>(kBlockCausalNames, Reopening::kHarmless, Declares::kNothing);
 

@@ -1,4 +1,4 @@
-// block-causal: keeps the keys of blocks that begin before the query's block ends.
+// block-causal: keeps the keys in the query's block of tokens and in all blocks before it.
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
@@ -6,12 +6,18 @@
 
 namespace maskctl::step {
 
-/// Keeps cells where floor(k / size) * size < (floor(q / size) + 1) * size - 1: causal between
-/// blocks of `size` tokens, open inside them. In blocks of one token a query does not see its own
-/// key. Only calls of attention have this step, as causal_block_size; pipelines have no name for it
-/// yet.
+/// Keeps cells where floor(k / size) <= floor((q + shift + offset) / size): causal between blocks
+/// of `size` tokens, open inside them, as block diffusion and speech encoders that run in chunks
+/// see them. `sizes` and `offsets` are [1] or [B] and replace the numbers where they are not empty.
+/// The shift is 0, or K - Q with align=bottom-right; without align it is 0 too, as in chunk.
 struct BlockCausal {
   Index size = 0;
+  NamedArray sizes = {};
+  Index offset = 0;
+  NamedArray offsets = {};
+  Align align = Align::kUnset;
+
+  bool is_per_batch() const { return !sizes.empty() || !offsets.empty(); }
   friend bool operator==(const BlockCausal&, const BlockCausal&) = default;
 };
 const RuleInfo& row(const BlockCausal*);

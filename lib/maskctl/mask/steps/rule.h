@@ -16,6 +16,7 @@
 namespace maskctl {
 
 class ArgumentBits;  // bits.h
+class SampledRows;   // guess.h
 class StepEdits;     // edits.h
 
 /// What a step does, whatever its arguments are: it only closes cells (kAnd), only opens cells
@@ -156,6 +157,10 @@ struct RuleInfo {
   /// for other steps, and where comparing argument by argument is enough; null if that is always
   /// enough.
   std::optional<Reason> (*change)(const Step& a, const Step& b);
+  /// Chains with a step of this rule that may make the plane, with numbers that are read off its
+  /// rows; some may be wrong. Each is compared with the plane by whoever asks. Null for rules that
+  /// recognise() finds in other ways.
+  std::vector<Chain> (*guesses)(const SampledRows& rows);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
   void (*limit)(Step& step, Index max_bytes);
 };
@@ -216,7 +221,7 @@ std::size_t listed_index();
 /// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
 /// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
 /// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
-/// change(), misfit() and limit().
+/// change(), guesses(), misfit() and limit().
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
@@ -302,6 +307,11 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   if constexpr (requires(const Rule& r, const Step& other) { change(r, other); }) {
     out.change = [](const Step& a, const Step& b) -> std::optional<Reason> {
       return change(a.as<Rule>(), b);
+    };
+  }
+  if constexpr (requires(const Rule* r, const SampledRows& rows) { guesses(r, rows); }) {
+    out.guesses = [](const SampledRows& rows) {
+      return guesses(static_cast<const Rule*>(nullptr), rows);
     };
   }
   if constexpr (requires(const Rule& r, GivenNames g) { misfit(r, g); }) {

@@ -19,7 +19,14 @@ using Rules = List<
     struct Document,
     struct DocumentLengths,
     struct Pad,
+    struct BlockCausal,
+    struct BlockDiffusion,
     struct Dilated,
+    struct Diagonals,
+    struct Columns,
+    struct Compressed,
+    struct Neighbourhood,
+    struct Tree,
     struct Block,
     struct Random,
     struct Prefix,
@@ -30,13 +37,13 @@ using Rules = List<
     struct Tokens,
     struct Not,
     struct Slice,
+    struct Take,
     struct KvLengths,
     struct QueryLengths,
     struct Scoped,
     struct Within,
     // These are steps of attention calls only; they must stay the last.
-    struct Positions,
-    struct BlockCausal>;
+    struct Positions>;
 // clang-format on
 
 /// The table entry of a rule of the list, whose struct need not be known.

@@ -1,0 +1,62 @@
+// neighbourhood: keeps the keys near the query in a grid of one to three dimensions, moved inwards
+// at the borders, as NATTEN's kernels do (arXiv:2204.07143; strides: arXiv:2504.16922; the
+// conventions of natten/cuda/reference/mask.hpp); private to mask.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "maskctl/mask/plane.h"
+#include "maskctl/mask/steps/guess.h"
+#include "maskctl/mask/steps/row.h"
+
+namespace maskctl::step {
+
+/// Tokens are the cells of a grid of extents `shape`, the last dimension fastest; without a shape
+/// they are a line. In each dimension a query sees `window` keys around its own, the same number at
+/// the borders, of those that are a multiple of `dilation` away; queries share the window of the
+/// middle of their `stride` neighbours. Where `causal` is 1 the dimension ends at the query, and
+/// the window at the last of the neighbours. Lists have an entry per dimension, or are empty: 1, 1
+/// and 0 each.
+struct Neighbourhood {
+  std::vector<Index> shape = {}, window = {}, dilation = {}, stride = {}, causal = {};
+  friend bool operator==(const Neighbourhood&, const Neighbourhood&) = default;
+};
+const RuleInfo& row(const Neighbourhood*);
+
+/// One dimension of the grid for tokens at `at` mod dilation == `group`.
+struct Axis {
+  Index extent = 0, window = 0, dilation = 1, stride = 1;
+  bool causal = false;
+
+  Index members(Index group) const { return ceil_div(extent - group, dilation); }
+  /// The keys of the token at `at` as places among those of its dilation group.
+  Range places(Index at) const {
+    const Index place = at / dilation, length = members(at % dilation);
+    const Index first = place / stride * stride;
+    if (causal) {
+      const Index leader = std::min(first + stride - 1, length - 1);
+      return {std::max<Index>(leader - window + 1, 0), place + 1};
+    }
+    const Index leader = std::min(first + stride / 2, length - 1);
+    const Index begin = std::clamp<Index>(leader - window / 2, 0, length - window);
+    return {begin, begin + window};
+  }
+  /// Whether the token at `at` sees the one at `key`.
+  bool sees(Index at, Index key) const {
+    return at % dilation == key % dilation && places(at).contains(key / dilation);
+  }
+};
+
+/// The dimensions of the rule's grid, for so many tokens.
+std::vector<Axis> axes_of(const Neighbourhood& rule, Index tokens);
+/// The coordinates of a token, the last dimension fastest.
+std::vector<Index> coordinates(std::span<const Axis> axes, Index token);
+PlanePtr neighbourhood_plane(Index tokens, std::vector<Axis> axes);
+
+/// Neighbourhoods in the grids of one to three dimensions that the row of the middle token, and
+/// those beside it, allow. One of a line that is causal, without dilation and stride, is a window.
+std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows);
+
+}  // namespace maskctl::step

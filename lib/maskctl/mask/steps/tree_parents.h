@@ -1,0 +1,31 @@
+// The parents of the tokens of a tree, however it is described; private to mask.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "maskctl/mask/steps/guess.h"
+#include "maskctl/mask/steps/tree.h"
+
+namespace maskctl::step {
+
+using Tokens = std::vector<std::int32_t>;
+inline constexpr std::int32_t kRoot = -1;
+inline constexpr std::int32_t kOutside = -2;  // the parent of a token in no tree
+
+/// The parents of the tokens of each batch entry, in a mask of so many keys. Throws what tree.h
+/// says.
+std::vector<Tokens> parents_of(const Tree& rule, Index tokens);
+
+/// tin and tout of every token, made of parents: an Euler tour. Tokens in no tree have an empty
+/// interval.
+struct Tour {
+  Tokens tin, tout;
+};
+Tour tour_of(const Tokens& parents);
+
+/// The tree that the rows of a square plane show, as stretches, if it forks: a line is causal,
+/// lines are documents.
+std::vector<Chain> guesses(const Tree*, const SampledRows& rows);
+
+}  // namespace maskctl::step
