@@ -19,7 +19,9 @@
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 
 namespace maskctl {
@@ -299,12 +301,29 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
   if (!out.exact()) out.fit(out.chain());
 }
 
+/// Adds the chains that rules guess from the rows of the plane.
+void add_guesses(const PlanePtr& plane, Candidates& out) {
+  const SampledRows rows(plane);
+  for (const StepInfo& info : step_infos()) {
+    const RuleInfo& rule = info.make().row();
+    if (!rule.guesses || rule.names.front().name != info.name) continue;
+    for (const Chain& chain : rule.guesses(rows)) {
+      out.add(chain);
+      if (!out.exact()) out.add_with_regions(chain, kLoneCells);
+    }
+  }
+}
+
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
   // Large planes that are not bounded by straight lines take too long to be read many times.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
+  add_guesses(plane, candidates);
+  if (candidates.length() >= 0 && candidates.exact() && (large || candidates.is_short())) {
+    return {candidates.chain(), false};
+  }
   if (clipped) {
     candidates.add(std::move(*clipped));
   } else if (large && !slabs_of(*plane)) {
