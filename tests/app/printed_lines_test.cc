@@ -90,6 +90,7 @@ std::optional<std::string> with_lie(const std::string& text, Index n) {
 
 struct Tally {
   Index lines = 0, lies = 0, believed = 0;
+  Index by_chance = 0;  // other steps that leave as many cells, so that all is true
 };
 
 TEST_CASE("recognise: every line is true, and no law believes another", "[sentences]") {
@@ -165,18 +166,21 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
     for (Index n = 0; const auto lie = with_lie(said.text, n); ++n) {
       ++tally.lies;
       const auto steps = [](const std::string& text) {
-        static const std::regex lines("\n(?:A is|B is|edit)  .*");
-        return std::regex_replace(text, lines, "");
+        static const std::regex lines("\n(A is|B is|edit)  .*?(, except for .*)?(?=\n)");
+        return std::regex_replace(text, lines, "\n$1$2");
       };
-      const std::string found = laws.wrong(*lie, said.status);
-      // Another pipeline may make the same cells: then it is no lie.
-      const bool same = steps(*lie) == steps(said.text) && laws.made() == made;
-      if (!found.empty() || same) continue;
+      if (!laws.wrong(*lie, said.status).empty()) continue;
+      // Other steps may make the same cells, or leave as many: then it is no lie.
+      if (steps(*lie) == steps(said.text)) {
+        tally.by_chance += laws.made() != made;
+        continue;
+      }
       ++tally.believed;
       FAIL_CHECK("pair " << seed << " believes\n" << *lie << "for\n" << said.text);
     }
   }
   CHECK(tally.believed == 0);
+  CHECK(50 * tally.by_chance <= tally.lies);
   CHECK(tally.lies > 12 * draws / draws_per_lie());
 }
 

@@ -72,9 +72,9 @@ struct FaultyMask {
   std::vector<TokenNumbers> ids;  // of each batch entry
   /// Whether the faulty mask is a sound one of the family too, with other borders or windows.
   bool sound_otherwise = false;
-  /// Whether the sound mask is one without windows but for a few cells of each plane, as if these
-  /// were holes.
-  bool like_holes = false;
+  /// Whether the sound mask is one without windows, or of documents, but for a few cells of each
+  /// plane, as if these were holes, or leaks.
+  bool like_faults = false;
   std::string text;
 
   bool is_faulty() const { return sound != faulty; }
@@ -244,8 +244,8 @@ class FaultDraws {
     }
     return false;
   }
+  static constexpr Index kMostHoles = 4;  // in a plane
   static bool is_whole_but_for_holes(const twin::Dense& cells, const std::vector<Rule>& rules) {
-    constexpr Index kMostHoles = 4;
     Index all = 0;
     for (Index b = 0; b < cells.b; ++b)
       for (Index h = 0; h < cells.h; ++h) {
@@ -256,6 +256,25 @@ class FaultDraws {
         if (holes > kMostHoles) return false;
         all += holes;
       }
+    return all > 0;
+  }
+  /// Each document goes as far as its tokens see all before them that their heads do.
+  static bool is_documents_but_for_leaks(const twin::Dense& cells, const std::vector<Head>& heads) {
+    Index all = 0;
+    for (Index b = 0; b < cells.b; ++b) {
+      std::vector<Index> leaks(heads.size());
+      for (Index q = 0, start = 0; q < cells.q; ++q) {
+        for (std::size_t h = 0; h < heads.size(); ++h)
+          for (Index k = start; k < q; ++k)
+            if (heads[h].open(q, k) && !cells.get(b, static_cast<Index>(h), q, k)) start = q;
+        for (std::size_t h = 0; h < heads.size(); ++h)
+          for (Index k = 0; k < start; ++k) leaks[h] += cells.get(b, static_cast<Index>(h), q, k);
+      }
+      for (const Index cells_across : leaks) {
+        if (cells_across > kMostHoles) return false;
+        all += cells_across;
+      }
+    }
     return all > 0;
   }
 
@@ -358,7 +377,8 @@ class FaultDraws {
         break;
     }
     out.sound_otherwise = is_sound(out.faulty, rules, of_head);
-    out.like_holes = heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules);
+    out.like_faults = (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||
+                      (family == Family::kTree && is_documents_but_for_leaks(out.sound, of_head));
     out.text = std::to_string(batch) + " x " + std::to_string(planes) + " x " +
                std::to_string(tokens) + ", fault at batch " + std::to_string(b) +
                (in_all_heads ? ", all heads" : ", head " + std::to_string(h));
