@@ -147,13 +147,21 @@ class PlaneSaid {
     };
     pass_idle(account.a, account.a_used);
     pass_idle(account.b, account.b_used);
-    // Several steps with the same words are said once.
+    // Several steps with the same words are said once, and so are several changes.
+    const StepsSaid steps(a_.q, a_.k, shift());
     for (const Clause& clause : *clauses_) {
       for (std::size_t i = 0; i < account.a.size(); ++i) {
         if (account.a_used[i] == 0 && misses(clause.text, account.a[i])) account.a_used[i] = 1;
       }
       for (std::size_t j = 0; j < account.b.size(); ++j) {
         if (account.b_used[j] == 0 && adds(clause.text, account.b[j])) account.b_used[j] = 1;
+      }
+      for (std::size_t i = 0; i < account.a.size(); ++i) {
+        for (std::size_t j = 0; j < account.b.size() && account.a_used[i] == 0; ++j) {
+          if (account.b_used[j] != 0 || !steps.holds(clause.text, account.a[i], account.b[j]))
+            continue;
+          account.a_used[i] = account.b_used[j] = 2;
+        }
       }
     }
     for (std::size_t i = 0; i < account.a.size(); ++i) {
