@@ -32,6 +32,7 @@ class DiffLines {
   std::string wrong(const std::string& report, int status) {
     if (status != (left_.empty() ? 0 : 1)) return "exit status";
     planes_ = {};
+    forms_a_ = {}, forms_b_ = {};
     made_.clear();
     const std::string wrong = or_unfit([&] { return wrong_line(report, laws(report)); });
     if (!wrong.empty()) return wrong;
@@ -98,8 +99,8 @@ class DiffLines {
          [this, report](const auto& m) { return cause_wrong(m[1], report).empty(); }},
         {"A is    (.*)", [this](const auto& m) { return makes(m[1], a_); }},
         {"B is    (.*)", [this](const auto& m) { return makes(m[1], b_); }},
-        {"A has   (.*)", [this](const auto& m) { return form_holds(m[1], a_); }},
-        {"B has   (.*)", [this](const auto& m) { return form_holds(m[1], b_); }},
+        {"A has   (.*)", [this](const auto& m) { return forms_a_.holds(m[1], a_); }},
+        {"B has   (.*)", [this](const auto& m) { return forms_b_.holds(m[1], b_); }},
         {"edit    (.*)", [this](const auto& m) { return edits(m[1]); }},
         {"", [](const auto&) { return true; }},
         {"batch head       only in A     only in B", [](const auto&) { return true; }},
@@ -169,6 +170,7 @@ class DiffLines {
   std::map<Lines, std::string> causes_;
   std::vector<Dense> made_;
   PlanesTold planes_;
+  FormsTold forms_a_, forms_b_;
   std::optional<GivenIds> ids_;
   BindContext files_;
 };

@@ -103,22 +103,45 @@ inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Ind
   return true;
 }
 
-/// Any of both, of the planes that it names: all planes, those of a batch entry, or one.
-inline bool form_holds(const std::string& text, const Dense& cells) {
-  static const std::regex place(R"((?:batch (\d+)(?:, head (\d+))?: )?(.*))");
-  std::smatch m;
-  if (!std::regex_match(text, m, place)) return false;
-  if (!m[1].matched && cells.b != 1) return false;
-  const std::string words = m[3];
-  const Index b = m[1].matched ? number_said(m[1]) : 0;
-  for (Index h = 0; h < cells.h; ++h) {
-    if (m[2].matched && h != number_said(m[2])) continue;
-    if (b >= cells.b || !(documents_with_rules_hold(words, cells, b, h) ||
-                          order_of_keys_holds(words, cells, b, h))) {
-      return false;
+/// Any of both, of one plane.
+inline bool form_holds_of(const std::string& words, const Dense& cells, Index b, Index h) {
+  return documents_with_rules_hold(words, cells, b, h) || order_of_keys_holds(words, cells, b, h);
+}
+
+/// The forms of one mask, told in the order of its planes: of all of them, of those of a batch
+/// entry, or of one. None is passed over of which the words are as true.
+class FormsTold {
+ public:
+  bool holds(const std::string& text, const Dense& cells) {
+    static const std::regex place(R"((?:batch (\d+)(?:, head (\d+))?: )?(.*))");
+    std::smatch m;
+    if (!std::regex_match(text, m, place)) return false;
+    const std::string words = m[3];
+    const bool whole = !m[1].matched, of_head = m[2].matched;
+    const Index first = whole ? 0 : number_said(m[1]) * cells.h + (of_head ? number_said(m[2]) : 0);
+    const Index count = whole ? cells.b * cells.h : of_head ? 1 : cells.h;
+    if (first < told_ || first + count > cells.b * cells.h) return false;
+    if (of_head && number_said(m[2]) >= cells.h) return false;
+    for (Index plane = told_; plane + count <= first; plane += count) {
+      if (hold(words, cells, plane, count)) return false;
     }
+    told_ = first + count;
+    return hold(words, cells, first, count);
   }
-  return true;
+
+ private:
+  static bool hold(const std::string& words, const Dense& cells, Index first, Index count) {
+    for (Index plane = first; plane < first + count; ++plane) {
+      if (!form_holds_of(words, cells, plane / cells.h, plane % cells.h)) return false;
+    }
+    return true;
+  }
+
+  Index told_ = 0;  // how many planes are told, or passed over
+};
+
+inline bool form_holds(const std::string& text, const Dense& cells) {
+  return FormsTold().holds(text, cells);
 }
 
 }  // namespace maskctl::test

@@ -141,6 +141,8 @@ class InfoLines {
            return number_said(m[2]) == open && number_said(m[3]) == all &&
                   is_percent(m[1], open, all);
          }},
+        {"  unseen    not looked for, in so many cells",
+         [&cells](const auto&) { return cells.q * cells.k > Index{1} << 34; }},
         {R"(  unseen    no query sees (.*))",
          [&cells](const auto& m) { return are_unseen(m[1], cells); }},
         {R"(  heads     (\d+) in all batches, (\d+) distinct)",

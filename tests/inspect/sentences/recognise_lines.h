@@ -80,6 +80,7 @@ class RecogniseLines {
     }
     if (status != (left_.empty() ? 0 : 1)) return "exit status";
     planes_ = {};
+    forms_ = {};
     const std::string wrong = wrong_line(report, laws());
     if (!wrong.empty()) return wrong;
     // A mask of a single plane has no list of planes.
@@ -111,7 +112,7 @@ class RecogniseLines {
         // That these steps make the mask but for some cells: the line that counts them says so.
         {"pipeline    (.*)", [this](const auto& m) { return m[1] == pipeline_ && is_rule(); }},
         {"form        (.*); no step says that",
-         [this](const auto& m) { return form_holds(m[1], cells_); }},
+         [this](const auto& m) { return forms_.holds(m[1], cells_); }},
         {"leaks       (.*)",
          [this](const auto& m) { return ids_ && leaks_hold(m[1], cells_, *ids_); }},
         {R"(unexplained 0 of ([0-9,]+) cells?)",
@@ -233,6 +234,7 @@ class RecogniseLines {
   Dense made_;
   std::vector<Cell> left_;
   PlanesTold planes_;
+  FormsTold forms_;
 };
 
 }  // namespace maskctl::test

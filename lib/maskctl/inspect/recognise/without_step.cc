@@ -9,6 +9,7 @@
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/classes.h"
 #include "maskctl/inspect/recognise/sharing.h"
@@ -163,8 +164,17 @@ std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_
   const auto add = [&out](const std::string& place, const std::string& words) {
     if (!words.empty() && out.size() < kMostLines) out.push_back(place + words);
   };
+  if (mask.cells() == 0) return out;
+  const auto equal_to = first_equal_planes(mask);
+  if (std::ranges::count(equal_to, equal_to.front()) == std::ssize(equal_to)) {
+    // All batch entries and heads are equal.
+    const PlanePtr& plane = mask.plane(0, 0);
+    const auto documents = documents_with_rules(plane);
+    add("", !documents.empty() ? words_of(documents) : made_by ? "" : order_of_keys(plane));
+    return out;
+  }
   for (Index b = 0; b < mask.batch() && out.size() < kMostLines; ++b) {
-    const std::string batch = mask.batch() > 1 ? fmt::format("batch {}: ", b) : "";
+    const std::string batch = fmt::format("batch {}: ", b);
     const PlanePtr& plane = mask.plane(b, 0);
     bool equal = true;
     for (Index h = 1; h < mask.heads(); ++h) {
