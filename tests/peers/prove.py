@@ -152,6 +152,26 @@ KINDS = {"fixed": (fixed, ["window", "top-left", "softcap", "alibi"]),
          "paged": (paged, ["window", "top-left", "longer", "shorter", "pages", "stranger", "softcap"])}
 
 
+def repacked(draw, version, name, given):
+    """The same call with queries, keys and values in one array, where a version has a function for it."""
+    q, k, v = (given.get(key) for key in "qkv")
+    ending = name.removeprefix("flash_attn_")
+    if ending not in ("func", "varlen_func") or given.keys() & {"block_table", "page_table"} or draw.one(True, False):
+        return name, given
+    rest = {key: value for key, value in given.items() if key not in ("q", "k", "v")}
+    if version == "2" and (q.shape != k.shape or draw.one(True, False)):
+        return name.replace("_func", "_kvpacked_func"), {"q": q, "kv": torch.stack([k, v], -3)} | rest
+    if version == "2":
+        if ending == "varlen_func":
+            if not torch.equal(rest["cu_seqlens_q"], rest["cu_seqlens_k"]):
+                return name, given
+            rest = {"cu_seqlens": rest["cu_seqlens_q"], "max_seqlen": rest["max_seqlen_q"]}
+        return name.replace("_func", "_qkvpacked_func"), {"qkv": torch.stack([q, k, v], -3)} | rest
+    if version == "3" and ending == "func" and q.shape[:-2] == k.shape[:-2]:
+        return "flash_attn_qkvpacked_func", {"qkv": torch.cat([q, k, v], -2), "num_heads_q": q.shape[-2]}
+    return name, given
+
+
 LEFT_OUT = {"softcap": "softcap", "alibi": "alibi_slopes"}
 
 
@@ -163,7 +183,7 @@ def stand_in(kind, seed):
         made = KINDS[kind][0](draw, version)
         if made is not None:
             break
-    name, given = made
+    name, given = repacked(draw, version, *made)
     given |= draw.flags(version)
     faults = [one for one in KINDS[kind][1] if one not in LEFT_OUT or given.get(LEFT_OUT[one]) is not None]
     fault = draw.one(*faults) if draw.one(True, False) else None

@@ -186,14 +186,17 @@ class _Call:
         return (pages.clamp(min=0)[:, None] * size + torch.arange(size)).flatten()
 
     def _in_positions(self, mask, slots, first, entry, table, size, rows, used, given):
-        """The columns of what was read, as positions of the sequence; None where some are of another one."""
+        """The columns of what was read, as positions of the sequence; None where some are of another one, or read twice."""
         right = self._slots(entry, table, size, rows, used, True)
         lead = given.get("cache_leftpad")
         right = right[0 if lead is None else int(lead[entry]):]
         at = {slot: len(right) - 1 - n for n, slot in enumerate(right.flip(0).tolist())}  # the first of equal ones
+        read = slots[first:first + mask.shape[1]].tolist()
+        if len(set(read)) < len(read):
+            return None
         found = torch.zeros(len(mask), len(right) + len(slots), dtype=torch.bool)
         for column in range(mask.shape[1]):
-            position = at.get(int(slots[first + column]))
+            position = at.get(read[column])
             if position is None:
                 if mask[:, column].any():
                     return None

@@ -140,7 +140,7 @@ class Positions:
             rows = torch.arange(self.entries) if self.rows is None else self.rows
             page, slot = rows[:, None].expand(at.shape), at.clamp(max=size - 1)
         else:
-            page, slot = self.table.gather(1, (at // size).clamp(max=self.table.shape[1] - 1)), at % size
+            page, slot = whole(self.table).gather(1, (at // size).clamp(max=self.table.shape[1] - 1)), at % size
         page = torch.where((at < held) & (page < count), page, -1)
         lacks = (page < 0) & (torch.arange(at.shape[1]) < self.used[:, None])
         if lacks.any():
@@ -157,12 +157,12 @@ def of(q, v=None, k=None, k_cache=None, block_table=None, page_table=None, cache
        cache_leftpad=None, cu_seqlens_q=None, cu_seqlens_k=None, cu_seqlens_k_new=None, seqused_q=None, seqused_k=None,
        **_):
     """The Positions of a call with a cache or pages; an Error where its arguments do not say them."""
-    table, ends = whole(page_table if block_table is None else block_table), whole(cu_seqlens_q)
+    table, ends = page_table if block_table is None else block_table, whole(cu_seqlens_q)
     entries = q.shape[0] if ends is None else len(ends) - 1
     pages = k if k_cache is None else k_cache
     fresh = k if k_cache is not None else None
     if pages.ndim != 4 or (table is not None and table.shape[:1] != (entries,)):
-        raise Error(f"pages of {pages.ndim} axes, and a table of {'x'.join(map(str, table.shape)) if table is not None else 'none'}")
+        raise Error(f"{entries} sequences, with pages of {pages.ndim} axes and a table of {0 if table is None else len(table)} rows")
     added = 0
     if fresh is not None:
         added = fresh.shape[1] if cu_seqlens_k_new is None else whole(cu_seqlens_k_new).diff()

@@ -175,7 +175,7 @@ def proof(spread, last):
             others.append((judged.status, _verdict(judged)))
         elif answer.status:
             others.append((2, ""))
-    words = f"{rows - untold} of {rows} rows solved" + (f", {undecided} cells undecided" if undecided else "")
+    words = f"{rows - untold} of {rows} rows solved" + (f", {undecided} cell{'s' * (undecided > 1)} undecided" if undecided else "")
     said = next((text for status, text in sorted(others, key=lambda one: one[0] != 1) if text), "")
     if differ:
         return f"{words}, {differ} differ from what was given, the first {first}; {_of_last(last)}", False
