@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
 import flash_attn_stand_ins
 
 import maskctl
-from maskctl import _proof
+from maskctl import _proof, _watch
 
 KERNELS = flash_attn_stand_ins.Kernels()
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -223,22 +223,26 @@ class Solved:
     """What is solved of each sample."""
 
     def __enter__(self):
-        self._of, self._real = {}, _proof._solved
-        _proof._solved = self._solved
+        self._of, self._calls, self._real = {}, [], (_proof._solved, _watch.proof)
+        _proof._solved, _watch.proof = self._solved, self._proof
         return self
 
     def __exit__(self, *_):
-        _proof._solved = self._real
+        _proof._solved, _watch.proof = self._real
+
+    def _proof(self, spread, last):
+        self._calls.append(spread)
+        return self._real[1](spread, last)
 
     def _solved(self, sample, cells):
-        found = self._real(sample, cells)
+        found = self._real[0](sample, cells)
         if cells is sample.cells:
             self._of[id(sample)] = found
         return found
 
-    def of(self, samples):
-        """[(sample, its cells, what verify() says)] of the rows that are spread over a call."""
-        return [(sample, *self._of.get(id(sample), (None, None))) for sample in samples[0]]
+    def calls(self):
+        """For each call that was solved, in order, [(sample, its cells, what verify() says)]."""
+        return [[(sample, *self._of.get(id(sample), (None, None))) for sample in spread] for spread in self._calls]
 
 
 def truth_of(sample, applied):
@@ -302,11 +306,11 @@ def run(kind, make, layers, seed, tally):
     KERNELS.applied.clear()
     with KERNELS.installed(), Solved() as solved:
         model = Model([call for call, _ in made])
-        eye = maskctl.watch(model, prove=64)
-        with eye as rows:
+        with maskctl.watch(model, prove=64) as rows:
             model()
     calls = {call.layer: call for call in rows.calls}
-    found = {id(call): solved.of(samples) for call, samples in eye._samples}
+    proved = [call for call in rows.calls if call.obeys is not None or " rows solved" in call.applied]
+    found = dict(zip(map(id, proved), solved.calls(), strict=True))
     for number, (_, fault) in enumerate(made):
         call = calls[f"layers.{number}"]
         name = f"{kind} {number} {call.function} {call.lengths} {call.dtype}"

@@ -133,7 +133,7 @@ def cells(found, applied):
     return decided, bad
 
 
-def judged(make, arguments, faulty, eye=maskctl.watch):
+def judged(make, arguments, faulty):
     """(the words of a case: its state, what the row says, decided cells, wrong cells)"""
     call, applied = make(*arguments)
     try:
@@ -143,13 +143,12 @@ def judged(make, arguments, faulty, eye=maskctl.watch):
         return "refused", str(error).splitlines()[0][:90], 0, 0
     layer = Layer(call)
     with Solved() as solved:
-        seen = eye(layer, prove=64)
-        with seen as run:
+        with maskctl.watch(layer, prove=64) as run:
             layer()
     row, = run.calls
-    if not seen._samples:
+    if len(solved.calls()) != 1:
         return "FAIL", f"{row.applied} {row.unread}", 0, 0
-    decided, bad = cells(solved.of(seen._samples[0][1]), applied)
+    decided, bad = cells(solved.calls()[0], applied)
     right = row.obeys is (False if faulty else True) and not bad and not row.unread
     line = run.table().splitlines()[1]
     said = line[line.index("applied: "):] if "applied: " in line else row.unread

@@ -127,6 +127,19 @@ def test_rows_without_a_key_are_left_out():
     assert run.calls[0].applied == "not solved without a row that has a key"
 
 
+def test_samples_do_not_pile_up(monkeypatch):
+    """As in generate(), where each step is a row of its own."""
+    from maskctl import _watch
+    monkeypatch.setattr(_watch, "_MOST_HELD", 1 << 20)
+    layer = Layer(lambda *arrays: functional.scaled_dot_product_attention(*arrays))
+    eye = maskctl.watch(layer, prove=8)
+    with eye as run:
+        for keys in range(100, 130):
+            layer(*(torch.randn(2, 4, n, 32) for n in (1, keys, keys)))
+            assert eye._held <= 1 << 20
+    assert len(run.calls) == 30 and all(call.obeys for call in run.calls)
+
+
 def test_bad_numbers_are_refused():
     for rows in (-1, "64", 1.5):
         with pytest.raises(Error, match="expected a number of rows"):

@@ -11,7 +11,7 @@ from maskctl._mask import Mask
 from maskctl._native import Error
 
 _PLACES = 4  # of the batch and its heads, or more where these have few queries
-_MOST_KEYS = 1 << 17  # of all places together, beyond the first
+_MOST_KEYS = 1 << 16  # of all places together, beyond the first
 
 
 @dataclasses.dataclass
@@ -47,6 +47,10 @@ class Sample:
     @property
     def rows(self):
         return sum(map(len, self.queries))
+
+    @property
+    def bytes(self):
+        return sum(one.nbytes for one in self.arrays.values() if isinstance(one, torch.Tensor))
 
     def words(self, at, query, key):
         (batch, head), query = self.places[at], self.queries[at][query]

@@ -12,6 +12,8 @@ from maskctl._native import Error
 from maskctl._proof import proof
 from maskctl._rows import Call, Run
 
+_MOST_HELD = 1 << 30  # bytes of samples; more are solved while the model runs
+
 _entered = weakref.WeakKeyDictionary()  # how often a model was given to watch or capture, by these
 
 
@@ -47,7 +49,7 @@ class watch:
             raise Error(f"{kind}: every={every!r}: expected a whole number from 1 on")
         if not isinstance(prove, int) or prove < 0:
             raise Error(f"{kind}: prove={prove!r}: expected a number of rows")
-        self.prove, self._samples = 64 if prove is True else prove, []
+        self.prove, self._samples, self._held = 64 if prove is True else prove, [], 0
         self._model, self._fail, self._kind = model, fail, kind
         times = _entered.setdefault(model, {})
         self._rests = times.get(kind, 0) % every != 0 or (rank is not None and rank != _rank())
@@ -73,10 +75,7 @@ class watch:
         if not self.run.calls:
             raise Error(f"{self._kind}: no softmax of a product of queries and keys, and no attention function that is "
                         "known ran inside; call the model inside, not compiled to a graph of its own")
-        for call, (spread, last) in self._samples:
-            call.applied, call.obeys = proof(spread, last)
-            if call.mask is None:
-                call.known = "solved"
+        self._solve()
         if self._fail:
             checks = self.run.check()
             if not checks:
@@ -97,8 +96,18 @@ class watch:
         if self.run._note(call) and self.prove:
             if isinstance(noted.samples, tuple):
                 self._samples.append((call, noted.samples))
+                self._held += sum(sample.bytes for samples in noted.samples for sample in samples)
+                if self._held > _MOST_HELD:
+                    self._solve()
             else:
                 call.applied = f"not solved {noted.samples or 'where its arrays are not known'}"
+
+    def _solve(self):
+        for call, (spread, last) in self._samples:
+            call.applied, call.obeys = proof(spread, last)
+            if call.mask is None:
+                call.known = "solved"
+        self._samples, self._held = [], 0
 
     def note_other(self, words):
         self.run.other[words] = self.run.other.get(words, 0) + 1
