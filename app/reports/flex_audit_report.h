@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/reports/json_value.h"
-#include "maskctl/verify/flex_audit.h"
+#include "maskctl/verify/solve/flex_audit.h"
 
 namespace maskctl::app {
 

@@ -1,6 +1,6 @@
 // Tests that audit_flex() names the odd one of mask_mod, lists and output, on drawn lists of blocks
 // and outputs, against plain cells.
-#include "maskctl/verify/flex_audit.h"
+#include "maskctl/verify/solve/flex_audit.h"
 
 #include <optional>
 #include <random>

@@ -1,4 +1,4 @@
-#include "maskctl/verify/flex_audit.h"
+#include "maskctl/verify/solve/flex_audit.h"
 
 #include <array>
 #include <utility>
