@@ -206,10 +206,9 @@ def _of_last(last):
     if not last:
         return "the mask cannot be told from the last queries"
     sample, = last
-    starts = [] if sample.cells is None else [sample.cells]
     count, queries, keys = len(sample.places), len(sample.queries[0]), sample.arrays["key"].shape[1]
     every = torch.ones(count, 1, queries, keys, dtype=torch.bool)
-    for cells in (*starts, every.tril(keys - queries), every):
+    for cells in (every.tril(keys - queries), every) if sample.cells is None else (sample.cells,):
         try:
             applied, answer = _solved(sample, cells)
         except Error:
