@@ -103,7 +103,7 @@ TEST_CASE("verify-merge: arrays by name, and what is refused") {
       {"maskctl verify-merge m.npz part99_out=m.npz:out", "part99_out: expected part0_out"},
       {"maskctl verify-merge m.npz out=m.npz:out out=m.npz:out", "out: given more than once"},
       {"maskctl verify-merge m.npz query=m.npz:out", "query=m.npz:out: expected part0_out"},
-      {"maskctl verify-merge none.npz", "none.npz: expected part0_out"},
+      {"maskctl verify-merge none.npz", "none.npz is no file: expected part0_out"},
       {"maskctl verify-merge m.npz out=m.npz:lse",
        "the merged out is (2, 3, 24), out of part 0 is"},
       {"maskctl verify-merge m.npz lse=m.npz:out", "the merged lse is (2, 24, 3, 16), expected"},
