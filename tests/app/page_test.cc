@@ -77,6 +77,15 @@ TEST_CASE("page: it says what check finds, each step, and what is left out", "[p
             .out == "1\n");
 }
 
+TEST_CASE("page: too many runs are drawn in units of several cells, which a note says", "[page]") {
+  const Sandbox sandbox;
+  const Outcome shown =
+      sandbox.run("maskctl show gen:random:n=10000,sparsity=0.5 -o p.html && stat -c %s p.html");
+  CHECK(shown.status == 0);
+  CHECK(contains(shown.err, "so the page shows units of "));
+  CHECK(std::stol(shown.out) < 24'000'000);
+}
+
 TEST_CASE("page: options that a page does not read are refused", "[page]") {
   const Sandbox sandbox;
   for (const char* option : {"--scale 3", "--size 300"}) {

@@ -147,7 +147,9 @@ def sizes_and_speed(pages, shots):
             if name.startswith("batch"):
                 check(f"{name}: under 2 MB", size < 2e6, size)
                 check(f"{name}: opens in a second", drawn < 1000, drawn)
-            check(f"{name}: 60 frames per second", frames > 57, frames)
+            median = gaps[len(gaps) // 2]
+            check(f"{name}: a frame each 1/60 s (median), drawn in less (9 of 10)",
+                  median < 17.5 and sorted(costs)[len(costs) * 9 // 10] < 16, (median, sorted(costs)[-24:]))
             check(f"{name}: the console is silent", browser.complaints() == [], browser.complaints())
         finally:
             browser.close()
@@ -209,6 +211,26 @@ def use(program, folder, shots):
         browser.close()
 
 
+def hostile(program, folder):
+    """Names are text, whatever they hold."""
+    print("a hostile title and hostile tokens:")
+    name = "</script><img src=x onerror='document.body.dataset.ran=1'><!--\u2028\u202e\"%%data%%"
+    tokens, page = os.path.join(folder, "tokens.txt"), os.path.join(folder, "hostile.html")
+    with open(tokens, "w", encoding="utf-8") as out:
+        out.write("</script><b>\n<!--\n\u2028\n\"\\\n")
+    subprocess.run([program, "show", "gen:causal:n=4", "--title", name, "--tokens", tokens, "-o", page, "-f"], check=True)
+    browser = Browser()
+    try:
+        browser.open(page)
+        check("nothing runs", browser.do("return document.body.dataset.ran === undefined && !document.querySelector('img')"))
+        check("the title is text", "</script><img src=x" in browser.text("title"), browser.text("title"))
+        browser.mouse(*browser.place(3, 0))
+        check("tokens are text", "“\"\\” to “</script><b>”" in browser.text("tip"), browser.text("tip"))
+        check("the console is silent", browser.complaints() == [], browser.complaints())
+    finally:
+        browser.close()
+
+
 def single_cells(program, folder, shots):
     """One open cell of a million by a million, and one closed one, are seen when all is shown."""
     print("single cells:")
@@ -259,6 +281,7 @@ def main():
         os.makedirs(options.shots, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         use(options.program, folder, options.shots)
+        hostile(options.program, folder)
         single_cells(options.program, folder, options.shots)
         if not options.skip_speed:
             sizes_and_speed(pages_of(options.program, folder), options.shots)

@@ -280,7 +280,8 @@ void add_panels(const ShowOptions& options, Drawing& drawing) {
   }
 }
 
-void write_picture_of(const ShowOptions& options, const Figure& figure) {
+/// Writes the picture, and returns what it leaves out.
+std::vector<std::string> write_picture_of(const ShowOptions& options, const Figure& figure) {
   PictureOptions how;
   how.scale = options.scale;
   if (options.size > 0) {
@@ -293,7 +294,7 @@ void write_picture_of(const ShowOptions& options, const Figure& figure) {
   how.palette = options.palette;
   WriteOptions write;
   write.force = options.force;
-  write_picture(options.output, figure, how, write);
+  return write_picture(options.output, figure, how, write);
 }
 
 /// The options for reading the overlay: those of the first SOURCE, without its steps, changed by
@@ -385,8 +386,9 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
     const std::string text = draw_text(drawing.figure, draw_options(options, session));
     return {elsewhere.empty() ? text : text + elsewhere + "\n"};
   }
-  write_picture_of(options, drawing.figure);
-  for (const std::string& remark : drawing.notes.remarks) session.note(remark);
+  for (const std::string& remark : write_picture_of(options, drawing.figure)) {
+    session.note(remark);
+  }
   if (!elsewhere.empty()) session.note(elsewhere);
   return {};
 }

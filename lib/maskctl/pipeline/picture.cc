@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -40,10 +41,7 @@ std::vector<std::byte> encode(const Raster& raster) {
   return png_bytes({raster.width, raster.height, palette, raster.pixels});
 }
 
-std::string html(const Figure& figure, const PictureOptions& options) {
-  const PageData data = page_data(figure, options);
-  return draw_page(data, base64(deflated(data.runs)));
-}
+std::string html(const PageData& data) { return draw_page(data, base64(deflated(data.runs))); }
 
 std::string_view suffix_of(PictureFormat format) {
   constexpr std::string_view kSuffixes[] = {".png", ".svg", ".html"};
@@ -66,21 +64,30 @@ bool is_picture_name(std::string_view dest) { return format_of(dest).has_value()
 std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options) {
   if (format == PictureFormat::kSvg) return draw_svg(figure, options);
-  if (format == PictureFormat::kHtml) return html(figure, options);
+  if (format == PictureFormat::kHtml) return html(page_data(figure, options));
   const std::vector<std::byte> png = encode(draw_raster(figure, options));
   return {reinterpret_cast<const char*>(png.data()), png.size()};
 }
 
-void write_picture(const std::string& dest, const Figure& figure, const PictureOptions& options,
-                   const WriteOptions& write) {
-  write_picture(dest, picture_format(dest), figure, options, write);
+std::vector<std::string> write_picture(const std::string& dest, const Figure& figure,
+                                       const PictureOptions& options, const WriteOptions& write) {
+  return write_picture(dest, picture_format(dest), figure, options, write);
 }
 
-void write_picture(const std::string& dest, PictureFormat format, const Figure& figure,
-                   const PictureOptions& options, const WriteOptions& write) {
+std::vector<std::string> write_picture(const std::string& dest, PictureFormat format,
+                                       const Figure& figure, const PictureOptions& options,
+                                       const WriteOptions& write) {
   ByteSink sink(dest, write, format == PictureFormat::kPng ? suffix_of(format) : "");
-  sink.write(picture_bytes(format, figure, options));
+  std::vector<std::string> remarks;
+  if (format == PictureFormat::kHtml) {
+    PageData data = page_data(figure, options);
+    sink.write(html(data));
+    remarks = std::move(data.remarks);
+  } else {
+    sink.write(picture_bytes(format, figure, options));
+  }
   sink.commit();
+  return remarks;
 }
 
 }  // namespace maskctl

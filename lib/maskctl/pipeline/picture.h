@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "maskctl/io/array_io.h"
 #include "maskctl/render/picture/picture.h"
@@ -26,11 +27,14 @@ std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options = {});
 
 /// Writes the picture to a file, which appears whole or not at all; with a `format`, `dest` may
-/// also be "-". Throws Error(kIo) for an existing file without write.force, and what
-/// picture_format() and picture_bytes() throw.
-void write_picture(const std::string& dest, const Figure& figure,
-                   const PictureOptions& options = {}, const WriteOptions& write = {});
-void write_picture(const std::string& dest, PictureFormat format, const Figure& figure,
-                   const PictureOptions& options = {}, const WriteOptions& write = {});
+/// also be "-". Returns the sentences of a page about what it leaves out; none for pictures. Throws
+/// Error(kIo) for an existing file without write.force, and what picture_format() and
+/// picture_bytes() throw.
+std::vector<std::string> write_picture(const std::string& dest, const Figure& figure,
+                                       const PictureOptions& options = {},
+                                       const WriteOptions& write = {});
+std::vector<std::string> write_picture(const std::string& dest, PictureFormat format,
+                                       const Figure& figure, const PictureOptions& options = {},
+                                       const WriteOptions& write = {});
 
 }  // namespace maskctl

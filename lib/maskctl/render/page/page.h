@@ -13,9 +13,10 @@ namespace maskctl {
 
 /// What the scripts of a page read.
 struct PageData {
-  std::string title;            // one line of plain text
-  std::string json;             // all but the cells, safe within <script>
-  std::vector<std::byte> runs;  // a RunStream (run_stream.h), to be deflated
+  std::string title;                 // one line of plain text
+  std::string json;                  // all but the cells, safe within <script>
+  std::vector<std::byte> runs;       // a RunStream (run_stream.h), to be deflated
+  std::vector<std::string> remarks;  // sentences on the page about what it leaves out, and why
 };
 
 /// The most bytes of runs, before they are deflated, and of labels and stretches of segments.

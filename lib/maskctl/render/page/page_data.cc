@@ -57,6 +57,7 @@ class Writer {
         strings(figure_.notes != nullptr ? figure_.notes->not_looked_at
                                          : std::vector<std::string>{}),
         strings(remarks_), fmt::join(stream_->offsets(), ","), planes);
+    out.remarks = remarks_;
     out.runs.assign(stream_->bytes().begin(), stream_->bytes().end());
     return out;
   }

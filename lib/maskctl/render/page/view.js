@@ -6,7 +6,7 @@ const canvas = byId("canvas"), brush = canvas.getContext("2d", { alpha: false })
 const [unitQ, unitK] = data.unit;
 const q0 = data.queries[0], k0 = data.keys[0];
 const rows = Math.ceil((data.queries[1] - q0) / unitQ), columns = Math.ceil((data.keys[1] - k0) / unitK);
-const kTile = 256, kMostTiles = 240, kLargest = 56, kMark = 8, kFew = 3 * 100;
+const kTile = 128, kMostTiles = 900, kLargest = 56, kMark = 8, kFew = 3 * 100;
 const colors = data.colors.map((hex) => {
   const value = parseInt(hex.slice(1), 16);  // little-endian RGBA
   return (255 << 24 | (value & 255) << 16 | (value & 0xff00) | value >> 16) >>> 0;
@@ -22,7 +22,7 @@ const layersOf = (plane) => data.planes[plane].layers.map(listOf);
 
 /// The ink of a texel, as density_ink() and overlay_ink() choose it.
 function inkOf(counts, at, area) {
-  const [a, b, c] = counts;
+  const a = counts[0], b = counts[1], c = counts[2];
   if (data.kind === "overlay") {
     if (b[at] > 0 || c[at] > 0) return b[at] > 0 && c[at] > 0 ? 5 : b[at] > 0 ? 3 : 4;
     return a[at] === 0 ? 0 : a[at] === area ? 2 : 1;
