@@ -56,6 +56,7 @@ const std::map<std::string, Layer> kLayers = {
        "steps/edits.h",
        "steps/expr.h",
        "steps/field.h",
+       "steps/guess.h",
        "steps/positions.h",
        "steps/rule.h"}}},
     {"inspect",

@@ -23,9 +23,11 @@
 #include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/random.h"
 #include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/slice.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/take.h"
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/mask/steps/within.h"
@@ -484,14 +486,38 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
   return out;
 }
 
+/// The rows and columns that the indices name.
+inline Dense run_rule(const Dense& m, const step::Take& s) {
+  const auto length = [](const NamedArray& given, Index all) {
+    return given.empty() ? all : given.array.extent(given.array.rank() - 1);
+  };
+  const auto from = [](const NamedArray& given, Index b, Index i) {
+    return given.empty() ? i : per_token(given.array, b, i);
+  };
+  return make(m.b, m.h, length(s.q, m.q), length(s.kv, m.k),
+              [&](Index b, Index h, Index q, Index k) {
+                return m.get(b, h, from(s.q, b, q), from(s.kv, b, k));
+              });
+}
+
+/// A rule that keeps cells and has no loop of its own here: what it says of each pair, which is
+/// held against its published formula elsewhere.
+inline Dense by_reasons(const Dense& m, const Step& step) {
+  if (step.row().meets(step) != Meets::kKeeps) throw std::logic_error("a rule without a twin");
+  return keep(m, [&](Index b, Index h, Index q, Index k) {
+    return step.row().reason(step, {m.b, m.h, m.q, m.k}, {b, h, q, k}).holds;
+  });
+}
+
 inline Dense run_step(const Dense& m, const Step& step) {
   std::optional<Dense> out;
   visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
              step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
              step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
-             step::KvLengths, step::Scoped, step::Within, step::Positions, step::BlockCausal,
-             step::QueryLengths>(step, [&](const auto& rule) { out = run_rule(m, rule); });
-  return out.value();
+             step::Take, step::KvLengths, step::Scoped, step::Within, step::Positions,
+             step::BlockCausal, step::QueryLengths>(
+      step, [&](const auto& rule) { out = run_rule(m, rule); });
+  return out ? *out : by_reasons(m, step);
 }
 
 inline Dense run_chain(Dense m, const Chain& chain) {

@@ -120,7 +120,7 @@ Chain chain_of(const MaskCall& call) {
     add(step::Causal{Align::kTopLeft, {}});
   }
   if (a.causal_block_size) {
-    // In ejkernel's blocks of one token a query does not see its own key.
+    // In blocks of one token a query does not see its own key.
     const Index size = at_least_one(*a.causal_block_size, "causal_block_size");
     if (size == 1) {
       add(step::Causal{Align::kTopLeft, fields::numbers({-1})});

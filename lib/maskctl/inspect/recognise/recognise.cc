@@ -321,9 +321,8 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
   add_guesses(plane, candidates);
-  if (candidates.length() >= 0 && candidates.exact() && (large || candidates.is_short())) {
-    return {candidates.chain(), false};
-  }
+  // Small planes are searched all the same: another chain may be shorter.
+  if (large && candidates.length() >= 0 && candidates.exact()) return {candidates.chain(), false};
   if (clipped) {
     candidates.add(std::move(*clipped));
   } else if (large && !slabs_of(*plane)) {

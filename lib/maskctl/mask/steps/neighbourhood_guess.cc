@@ -1,3 +1,4 @@
+// Reads the grid, window, dilation, stride and causal dimensions of a neighbourhood off its rows.
 #include <optional>
 #include <set>
 
@@ -133,6 +134,15 @@ bool gives_most(const Neighbourhood& rule, const SampledRows& rows) {
   return wrong * 10 <= tried;
 }
 
+/// Whether a rule of one dimension is one that has a shorter name: causal without dilation and
+/// stride is a window, a window that is shared by as many queries chunks, and one that reaches
+/// everywhere dilated.
+bool is_plainer(const Neighbourhood& rule, Index tokens) {
+  const Index window = rule.window[0], dilation = rule.dilation[0], stride = rule.stride[0];
+  if (rule.causal[0] != 0 && dilation == 1 && stride == 1) return true;
+  return (dilation == 1 && stride == window) || (window + 1) * dilation > tokens;
+}
+
 /// A single odd cell is in the lines of at most one of two tokens.
 std::optional<Neighbourhood> first_that_gives(const std::vector<Index>& shape,
                                               const SampledRows& rows) {
@@ -181,7 +191,7 @@ std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows) {
     Neighbourhood rule = shortened(*guess);
     if (std::ranges::count(rule.window, 1) == std::ssize(rule.window)) continue;
     const bool line = shape.size() == 1;
-    if (line && !rule.causal.empty() && rule.stride.empty() && rule.dilation.empty()) continue;
+    if (line && is_plainer(*guess, tokens)) continue;
     if (line) rule.shape.clear();
     out.push_back({Step(std::move(rule))});
     if (line) break;

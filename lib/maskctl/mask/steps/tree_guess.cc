@@ -1,3 +1,4 @@
+// Reads the parents of tokens off the rows of a tree.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
