@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/base/error.h"
 #include "maskctl/base/threefry.h"
 #include "maskctl/mask/steps/block.h"
 #include "maskctl/mask/steps/block_causal.h"
@@ -504,6 +505,11 @@ inline Dense run_rule(const Dense& m, const step::Take& s) {
 /// held against its published formula elsewhere.
 inline Dense by_reasons(const Dense& m, const Step& step) {
   if (step.row().meets(step) != Meets::kKeeps) throw std::logic_error("a rule without a twin");
+  try {
+    step.row().cells(step, {m.b, m.h, m.q, m.k});
+  } catch (const Error& error) {
+    throw Refused(error.what());
+  }
   return keep(m, [&](Index b, Index h, Index q, Index k) {
     return step.row().reason(step, {m.b, m.h, m.q, m.k}, {b, h, q, k}).holds;
   });

@@ -45,7 +45,9 @@ inline const std::vector<std::regex>& clauses() {
         R"([a-z]+ [a-z]+ [^ ,;()]+ instead of [^ ,;()]+)",
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
         "\\d+|sinks "
-        "\\d+|global tokens [0-9+-]+|token types|a block map|not|window left " +
+        "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
+        "\\d+|diagonal|tree|take|\\d+ of every \\d+ keys|compressed keys of \\d+ tokens every "
+        "\\d+|neighbourhood [0-9x]+|block diffusion of \\d+ tokens|window left " +
             side + ", right " + side + ") (?:missing|added)",
         "every cell " + state,
         region + " instead of " + region,

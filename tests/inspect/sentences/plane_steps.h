@@ -218,7 +218,7 @@ inline std::string step_said(const Step& step, Index shift, Index queries) {
   if (const auto* region = step.get_if<step::Region>()) {
     return region_words(*region, region->open, queries);
   }
-  return "";
+  return words_of(step);  // rules without a header: their name and numbers
 }
 
 /// The documents of the queries and of the keys, numbered as ids come; -1: in none.

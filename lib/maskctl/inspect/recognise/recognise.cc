@@ -320,12 +320,14 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   // Large planes that are not bounded by straight lines take too long to be read many times.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
+  if (clipped) {
+    candidates.add(std::move(*clipped));
+    return {candidates.chain(), candidates.irregular()};
+  }
   add_guesses(plane, candidates);
   // Small planes are searched all the same: another chain may be shorter.
   if (large && candidates.length() >= 0 && candidates.exact()) return {candidates.chain(), false};
-  if (clipped) {
-    candidates.add(std::move(*clipped));
-  } else if (large && !slabs_of(*plane)) {
+  if (large && !slabs_of(*plane)) {
     add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
   } else {
     search_plain(plane, options, candidates);

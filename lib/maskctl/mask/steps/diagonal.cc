@@ -66,11 +66,14 @@ std::vector<Chain> guesses(const Diagonals*, const SampledRows& rows) {
       const Index key = rows[i].query + shift - offset;
       reach += key >= 0 && key < rows.keys();
     }
-    if (offset >= 0 && 2 * count > reach && reach > 2) rule.offsets.push_back(offset);
+    if (offset >= 0 && 2 * count > reach) rule.offsets.push_back(offset);
   }
-  // Neighbouring distances are a window.
   if (rule.offsets.size() < 2 || rule.offsets.size() > kMost) return {};
-  if (rule.offsets.back() - rule.offsets.front() + 1 == std::ssize(rule.offsets)) return {};
+  // Neighbouring distances are a window, and many at the same step a dilation.
+  const Index step = rule.offsets[1] - rule.offsets[0];
+  const Index steps = std::ssize(rule.offsets) - 1;
+  const bool even = rule.offsets.back() - rule.offsets.front() == steps * step;
+  if (even && (step == 1 || steps > 2)) return {};
   return {{Step(std::move(rule))}};
 }
 

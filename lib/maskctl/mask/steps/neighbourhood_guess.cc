@@ -28,6 +28,8 @@ Index product_of_sizes(const std::vector<std::vector<Index>>& seen) {
   return out;
 }
 
+constexpr Index kBeside = 64;  // tokens on either side that are looked at
+
 /// What the tokens on a line through the grid show of one dimension.
 struct Shown {
   Index window = 0, dilation = 1;
@@ -45,7 +47,9 @@ std::optional<Shown> shown(const Axis& axis, Index at, const std::vector<Index>&
   out.causal = mine.back() == at;
   if ((at - mine.front()) % out.dilation != 0) return std::nullopt;
   Index shared = 0, inside = 0, ends_here = 0, last = -1;
-  for (Index other = at % out.dilation; other < axis.extent; other += out.dilation) {
+  const Index before = std::min(at / out.dilation, kBeside) * out.dilation;
+  const Index end = std::min(axis.extent, at + (kBeside + 1) * out.dilation);
+  for (Index other = at - before; other < end; other += out.dilation) {
     const std::vector<Index> keys = beside(other);
     if (keys.empty()) return std::nullopt;
     out.causal = out.causal && keys.back() == other;
@@ -134,13 +138,24 @@ bool gives_most(const Neighbourhood& rule, const SampledRows& rows) {
   return wrong * 10 <= tried;
 }
 
-/// Whether a rule of one dimension is one that has a shorter name: causal without dilation and
-/// stride is a window, a window that is shared by as many queries chunks, and one that reaches
-/// everywhere dilated.
+/// Whether a rule of one dimension is one that has a shorter name: causal without stride is a
+/// window, a window that is shared by as many queries chunks, and one that reaches everywhere
+/// dilated. Few windows that are shared are rectangles.
 bool is_plainer(const Neighbourhood& rule, Index tokens) {
+  constexpr Index kFewWindows = 4;
   const Index window = rule.window[0], dilation = rule.dilation[0], stride = rule.stride[0];
-  if (rule.causal[0] != 0 && dilation == 1 && stride == 1) return true;
+  if (rule.causal[0] != 0 && stride == 1) return true;
+  if (stride > 1 && tokens < kFewWindows * stride) return true;
   return (dilation == 1 && stride == window) || (window + 1) * dilation > tokens;
+}
+
+/// Whether all dimensions but one are seen whole: such a grid is a line of blocks.
+bool is_of_blocks(const Neighbourhood& rule) {
+  Index cut = 0;
+  for (std::size_t i = 0; i < rule.shape.size(); ++i) {
+    cut += rule.window[i] * rule.dilation[i] < rule.shape[i];
+  }
+  return rule.shape.size() > 1 && cut < 2;
 }
 
 /// A single odd cell is in the lines of at most one of two tokens.
@@ -178,7 +193,7 @@ std::vector<std::vector<Index>> grids_of(Index tokens) {
 }  // namespace
 
 std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows) {
-  constexpr Index kMostTokens = Index{1} << 22, kMostKeys = 4096;
+  constexpr Index kMostTokens = Index{1} << 20, kMostKeys = 1024;
   const Index tokens = rows.keys();
   if (tokens != rows.queries() || tokens < 4 || tokens > kMostTokens) return {};
   if (const Index keys = rows.row(tokens / 2).keys(); keys > kMostKeys || keys == tokens) return {};
@@ -187,7 +202,7 @@ std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows) {
   std::vector<Chain> out;
   for (const std::vector<Index>& shape : shapes) {
     const auto guess = first_that_gives(shape, rows);
-    if (!guess) continue;
+    if (!guess || is_of_blocks(*guess)) continue;
     Neighbourhood rule = shortened(*guess);
     if (std::ranges::count(rule.window, 1) == std::ssize(rule.window)) continue;
     const bool line = shape.size() == 1;

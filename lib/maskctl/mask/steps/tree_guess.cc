@@ -21,15 +21,21 @@ class ParentsOfRows {
     Index runs = 0, token = 0;
     bool fits = true;
     std::vector<Run> scratch;
-    for (Index q = 0; q < plane.queries() && fits; q += kRowsAtOnce) {
-      plane.rows({q, std::min(q + kRowsAtOnce, plane.queries())},
-                 [&](Range rows, const Keys& keys) {
-                   const auto seen = as_runs(keys, scratch);
-                   runs += std::ssize(seen) * rows.size();
-                   for (token = rows.begin; token < rows.end && fits; ++token) {
-                     fits = runs <= kMostRuns && reader.add(token, seen);
-                   }
-                 });
+    // Few rows at once where rows have many runs, so that reading ends soon after it has to.
+    Index at_once = 1;
+    for (Index q = 0; q < plane.queries() && fits;) {
+      const Range part{q, std::min(q + at_once, plane.queries())};
+      const Index before = runs;
+      plane.rows(part, [&](Range rows, const Keys& keys) {
+        const auto seen = as_runs(keys, scratch);
+        runs += std::ssize(seen) * rows.size();
+        for (token = rows.begin; token < rows.end && fits; ++token) {
+          fits = runs <= kMostRuns && reader.add(token, seen);
+        }
+      });
+      q = part.end;
+      at_once = std::clamp<Index>(kRunsAtOnce * part.size() / std::max<Index>(runs - before, 1), 1,
+                                  kRunsAtOnce);
     }
     if (!fits) return std::nullopt;
     reader.settle({});
@@ -37,7 +43,7 @@ class ParentsOfRows {
   }
 
  private:
-  static constexpr Index kRowsAtOnce = 1024, kMostRuns = Index{1} << 24;
+  static constexpr Index kRunsAtOnce = 4096, kMostRuns = Index{1} << 24;
 
   static Index size_of(std::span<const Run> runs) {
     Index sum = 0;
