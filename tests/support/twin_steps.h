@@ -321,13 +321,17 @@ inline Dense run_rule(const Dense& m, const step::Positions& s) {
 }
 
 inline Dense run_rule(const Dense& m, const step::BlockCausal& s) {
-  need(s.size >= 1, "size");
+  const std::vector<Index> sizes = per_batch(m, s.size, s.sizes);
+  const std::vector<Index> offsets = per_batch(m, s.offset, s.offsets);
+  for (const Index size : sizes) need(size >= 1, "size");
   const Index shift = s.align == Align::kBottomRight ? m.k - m.q : 0;
-  return keep(m, [&](Index, Index, Index q, Index k) {
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    const Index size = sizes[static_cast<std::size_t>(b)];
+    const Index at = q + shift + offsets[static_cast<std::size_t>(b)];
     // The last key of the query's block, by steps of a block up or down.
-    Index end = s.size;
-    while (end <= q + shift + s.offset) end += s.size;
-    while (end - s.size > q + shift + s.offset) end -= s.size;
+    Index end = size;
+    while (end <= at) end += size;
+    while (end - size > at) end -= size;
     return k < end;
   });
 }
