@@ -72,22 +72,21 @@ Json bench_json(const MachineReport& machine, std::span<const BenchLine> lines) 
   Json out{{"schema", "maskctl.bench/1"}, {"machine", json_of(machine)}};
   out["runs"] = Json::array();
   for (const BenchLine& line : lines) {
-    out["runs"].push_back({{"operation", line.operation},
-                           {"mask", line.mask},
-                           {"size", line.size},
-                           {"backend", line.backend},
-                           {"pass", line.pass},
-                           {"repeats", line.repeats},
-                           {"median_s", line.seconds.median},
-                           {"min_s", line.seconds.least},
-                           {"max_s", line.seconds.most},
-                           {"ratio",
-                            {{"median", line.ratio.median},
-                             {"min", line.ratio.least},
-                             {"max", line.ratio.most}}},
-                           {"useful_gflops", or_null(line.useful)},
-                           {"executed_gflops", or_null(line.executed)},
-                           {"gbytes_per_s", or_null(line.bandwidth)}});
+    out["runs"].push_back(
+        {{"operation", line.operation},
+         {"mask", line.mask},
+         {"size", line.size},
+         {"backend", line.backend},
+         {"pass", line.pass},
+         {"repeats", line.repeats},
+         {"median_s", line.seconds.median},
+         {"min_s", line.seconds.least},
+         {"max_s", line.seconds.most},
+         {"ratio",
+          {{"median", line.ratio.median}, {"min", line.ratio.least}, {"max", line.ratio.most}}},
+         {"useful_gflops", or_null(line.useful)},
+         {"executed_gflops", or_null(line.executed)},
+         {"gbytes_per_s", or_null(line.bandwidth)}});
   }
   return out;
 }

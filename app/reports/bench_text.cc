@@ -65,7 +65,8 @@ std::string markdown_row(const Cells& cells) {
 }
 
 constexpr std::string_view kMeanings =
-    "ms: median of the rounds (greatest - least, of it); ratio: to the first line of the operation, "
+    "ms: median of the rounds (greatest - least, of it); ratio: to the first line of the "
+    "operation, "
     "size and pass, median of the rounds (least..greatest); useful, executed: GFLOP/s of the open "
     "cells, and of all cells that the CPU computes";
 

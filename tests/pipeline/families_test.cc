@@ -40,6 +40,19 @@ Mask made(const Member& member) {
   return apply(full_mask(1, 1, member.queries, member.keys), bind(parse(member.text), {}));
 }
 
+using Numbers = std::map<std::string, std::vector<std::int32_t>>;
+
+BindContext reading(const Numbers& arrays) {
+  BindContext out;
+  out.read_array = [&arrays](const std::string& name) {
+    const auto& numbers = arrays.at(name);
+    Tensor array(DType::kInt32, {std::ssize(numbers)});
+    std::ranges::copy(numbers, array.as<std::int32_t>().begin());
+    return array;
+  };
+  return out;
+}
+
 /// The chain as text; "arrays" where it holds some, which have no text.
 std::string text_of(const Chain& chain) {
   try {
@@ -270,8 +283,7 @@ TEST_CASE("the same tree is made of parents, depths and intervals, in any order 
     for (std::int32_t token = 0; token < n; ++token) order[as_size(token)] = token;
     std::shuffle(order.begin(), order.end(), random);
     for (std::int32_t place = 0; place < n; ++place) at[as_size(order[as_size(place)])] = place;
-    std::map<std::string, std::vector<std::int32_t>> arrays{
-        {"parents", parents}, {"depth", depth}, {"tin", tin}, {"tout", tout}};
+    Numbers arrays{{"parents", parents}, {"depth", depth}, {"tin", tin}, {"tout", tout}};
     for (const std::int32_t token : order) {
       const std::int32_t parent = parents[as_size(token)];
       arrays["moved"].push_back(parent < 0 ? -1 : at[as_size(parent)]);
@@ -279,13 +291,7 @@ TEST_CASE("the same tree is made of parents, depths and intervals, in any order 
       arrays["moved-tout"].push_back(tout[as_size(token)]);
     }
     arrays["order"] = order;
-    BindContext context;
-    context.read_array = [&](const std::string& name) {
-      const auto& numbers = arrays.at(name);
-      Tensor out(DType::kInt32, {std::ssize(numbers)});
-      std::ranges::copy(numbers, out.as<std::int32_t>().begin());
-      return out;
-    };
+    const BindContext context = reading(arrays);
     const auto of = [&](const std::string& text) {
       return apply(full_mask(1, 1, n, n), bind(parse(text), context));
     };
@@ -341,16 +347,9 @@ TEST_CASE("take picks rows and columns of any plane, more than once too", "[fami
 
 TEST_CASE("trees, grids and indices that make no mask are refused with what is expected",
           "[families]") {
-  const std::map<std::string, std::vector<std::int32_t>> arrays{
-      {"circle", {1, 0, -1}}, {"far", {-1, 0, 7}}, {"deep", {0, -2, 1}},
-      {"tin", {0, 1, 2}},     {"tout", {2, 3, 3}}, {"pick", {0, 1, 3}}};
-  BindContext context;
-  context.read_array = [&](const std::string& name) {
-    const auto& numbers = arrays.at(name);
-    Tensor out(DType::kInt32, {std::ssize(numbers)});
-    std::ranges::copy(numbers, out.as<std::int32_t>().begin());
-    return out;
-  };
+  const Numbers arrays{{"circle", {1, 0, -1}}, {"far", {-1, 0, 7}}, {"deep", {0, -2, 1}},
+                       {"tin", {0, 1, 2}},     {"tout", {2, 3, 3}}, {"pick", {0, 1, 3}}};
+  const BindContext context = reading(arrays);
   const auto refusal = [&](const std::string& text) -> std::string {
     try {
       apply(full_mask(1, 1, 3, 3), bind(parse(text), context));

@@ -17,8 +17,8 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/inspect/recognise/summary.h"
+#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
 

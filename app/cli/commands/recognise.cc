@@ -14,9 +14,9 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/inspect/recognise/row_length.h"
 #include "maskctl/inspect/recognise/summary.h"
+#include "maskctl/inspect/recognise/without_step.h"
 #include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app {

@@ -217,14 +217,15 @@ class RowReader {
   void row_line(const std::string& line) {
     const std::size_t colon = line.find(": ");
     const auto rows = range_from(std::string_view(line).substr(0, colon));
-    const bool follows =
-        at_ && colon != line.npos && rows && !rows->empty() && rows->begin >= next_row_ && rows->end <= queries();
+    const bool follows = at_ && colon != line.npos && rows && !rows->empty() &&
+                         rows->begin >= next_row_ && rows->end <= queries();
     if (!follows) refuse(line);
     const std::size_t first = runs_.size();
     for (const std::string_view part : split(std::string_view(line).substr(colon + 2), '+')) {
       const auto keys = range_from(part);
       const bool beyond = runs_.size() > first && keys && keys->begin <= runs_.back().end;
-      if (!keys || keys->empty() || beyond || keys->begin < 0 || keys->end > record_.shape[3]) refuse(line);
+      if (!keys || keys->empty() || beyond || keys->begin < 0 || keys->end > record_.shape[3])
+        refuse(line);
       runs_.push_back(
           {static_cast<std::int32_t>(keys->begin), static_cast<std::int32_t>(keys->end)});
     }

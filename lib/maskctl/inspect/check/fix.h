@@ -33,8 +33,9 @@ struct FixResult {
 
 /// Applies the fixes of errors and warnings, one after another. One counts as done only if check()
 /// of the fixed mask has neither this finding any more, nor an error or a warning that was not
-/// there, nor more cells of one that was; one that it had hidden is fixed with it. No key is opened but what a fix names. `found` is
-/// check(given); there must be no steps in `given`. Throws like check().
+/// there, nor more cells of one that was; one that it had hidden is fixed with it. No key is opened
+/// but what a fix names. `found` is check(given); there must be no steps in `given`. Throws like
+/// check().
 FixResult fix(const CheckedMask& given, const CheckResult& found);
 
 }  // namespace maskctl

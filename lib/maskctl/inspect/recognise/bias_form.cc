@@ -257,7 +257,8 @@ std::string words(const Alike& alike, Index planes, Index queries) {
       return fmt::format("ALiBi by key{}: m * key, slopes m {}", heads, slopes);
     case Form::kTwo:
       return fmt::format(
-          "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's do with -100, or a penalty",
+          "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's do with -100, or a "
+          "penalty",
           example.least, heads, example.least);
     case Form::kParts: {
       std::vector<std::string> parts;

@@ -45,8 +45,8 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
 Recognised regions_as_cells(Recognised found, const Mask& mask);
 
 /// Where more than a twentieth of the open (or closed) cells remain unexplained, or several arrays
-/// leave some, no rule makes the mask: it becomes `irregular`, and arrays, which were only guessed, make way for the nearest
-/// chain without any. Returns all other descriptions as they are.
+/// leave some, no rule makes the mask: it becomes `irregular`, and arrays, which were only guessed,
+/// make way for the nearest chain without any. Returns all other descriptions as they are.
 Recognised without_guesses(Recognised found, const Mask& mask);
 
 }  // namespace maskctl

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "maskctl/base/text.h"
-#include "maskctl/base/work_scope.h"
+#include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -37,27 +37,20 @@ std::vector<Index> coordinates(std::span<const Axis> axes, Index token) {
 namespace {
 
 /// Computed when read: a row costs O(rows of its neighbourhood).
-class NeighbourhoodPlane final : public Plane {
+class NeighbourhoodPlane final : public ComputedRows {
  public:
   NeighbourhoodPlane(Index tokens, std::vector<Axis> axes)
-      : Plane(tokens, tokens), axes_(std::move(axes)) {}
+      : ComputedRows(tokens, tokens), axes_(std::move(axes)) {}
 
-  void rows(Range rows, const RowSink& sink) const override {
-    std::vector<Run> runs;
-    const StopPoll poll;
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      poll();
-      runs.clear();
-      add(coordinates(axes_, i), 0, 0, runs);
-      sink({i, i + 1}, {runs, {}});
-    }
-  }
-  bool computed() const override { return true; }
   Index bytes() const override {
     return static_cast<Index>(sizeof(*this) + axes_.size() * sizeof(Axis));
   }
 
  private:
+  void row(Index q, std::vector<Run>& runs) const override {
+    add(coordinates(axes_, q), 0, 0, runs);
+  }
+
   /// Appends the keys whose coordinates before dimension `i` make `base`.
   void add(const std::vector<Index>& at, std::size_t i, Index base, std::vector<Run>& runs) const {
     const Axis& axis = axes_[i];
@@ -77,11 +70,7 @@ class NeighbourhoodPlane final : public Plane {
     }
   }
   static void append(Index begin, Index end, std::vector<Run>& runs) {
-    if (!runs.empty() && runs.back().end == begin) {
-      runs.back().end = static_cast<std::int32_t>(end);
-    } else {
-      runs.push_back({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
-    }
+    append_run({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)}, runs);
   }
 
   std::vector<Axis> axes_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/base/work_scope.h"
+#include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
@@ -14,11 +14,11 @@ namespace {
 
 /// Computed when read: each row costs O(ascents * log K). An ascent is a range of keys whose
 /// positions never decrease, for example one packed sequence.
-class PositionPlane final : public Plane {
+class PositionPlane final : public ComputedRows {
  public:
   PositionPlane(std::span<const std::int32_t> q, std::span<const std::int32_t> kv,
                 std::optional<Index> left, std::optional<Index> right)
-      : Plane(std::ssize(q), std::ssize(kv)),
+      : ComputedRows(std::ssize(q), std::ssize(kv)),
         q_(q.begin(), q.end()),
         kv_(kv.begin(), kv.end()),
         left_(left),
@@ -28,21 +28,6 @@ class PositionPlane final : public Plane {
     }
   }
 
-  void rows(Range rows, const RowSink& sink) const override {
-    std::vector<Run> runs;
-    const StopPoll poll;
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      poll();
-      runs.clear();
-      auto first = kv_.begin();
-      for (const auto last : ascents_) {
-        add(q_[as_size(i)], first, last, runs);
-        first = last;
-      }
-      sink({i, i + 1}, {runs, {}});
-    }
-  }
-  bool computed() const override { return true; }
   Index bytes() const override {
     return static_cast<Index>(sizeof(*this) + (q_.size() + kv_.size()) * sizeof(std::int32_t) +
                               ascents_.size() * sizeof(Iterator));
@@ -51,21 +36,23 @@ class PositionPlane final : public Plane {
  private:
   using Iterator = std::vector<std::int32_t>::const_iterator;
 
-  /// Appends the keys in [first, last), one ascent, that a query at `position` sees. Extends the
-  /// last run if they continue it.
+  void row(Index q, std::vector<Run>& runs) const override {
+    Iterator first = kv_.begin();
+    for (const Iterator last : ascents_) {
+      add(q_[as_size(q)], first, last, runs);
+      first = last;
+    }
+  }
+
+  /// Appends the keys in [first, last), one ascent, that a query at `position` sees.
   void add(Index position, Iterator first, Iterator last, std::vector<Run>& runs) const {
     const auto too_low = [&](Index key) { return left_ && key - position < -*left_; };
     const auto in_reach = [&](Index key) { return !right_ || key - position <= *right_; };
     const Iterator begin = std::partition_point(first, last, too_low);
     const Iterator end = std::partition_point(begin, last, in_reach);
-    if (begin == end) return;
-    const Run run{static_cast<std::int32_t>(begin - kv_.begin()),
-                  static_cast<std::int32_t>(end - kv_.begin())};
-    if (!runs.empty() && runs.back().end == run.begin) {
-      runs.back().end = run.end;
-    } else {
-      runs.push_back(run);
-    }
+    append_run({static_cast<std::int32_t>(begin - kv_.begin()),
+                static_cast<std::int32_t>(end - kv_.begin())},
+               runs);
   }
 
   std::vector<std::int32_t> q_, kv_;

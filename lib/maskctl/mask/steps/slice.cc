@@ -17,8 +17,8 @@ namespace {
 Range slice_range(const std::optional<Range>& asked, Index extent, const char* axis) {
   if (!asked) return {0, extent};
   if (asked->begin < 0 || asked->end > extent || asked->begin > asked->end) {
-    refuse("slice",
-           fmt::format("{}={} does not lie in {}", axis, range_text(*asked), range_text({0, extent})));
+    refuse("slice", fmt::format("{}={} does not lie in {}", axis, range_text(*asked),
+                                range_text({0, extent})));
   }
   return *asked;
 }

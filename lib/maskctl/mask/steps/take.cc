@@ -6,6 +6,7 @@
 #include <array>
 
 #include "maskctl/base/work_scope.h"
+#include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
@@ -56,20 +57,11 @@ class TakenPlane final : public Plane {
  private:
   using Iterator = std::vector<std::int32_t>::const_iterator;
 
-  static void add(Run run, std::vector<Run>& runs) {
-    if (run.begin == run.end) return;
-    if (!runs.empty() && runs.back().end == run.begin) {
-      runs.back().end = run.end;
-    } else {
-      runs.push_back(run);
-    }
-  }
-
   void take(const Keys& keys, std::vector<Run>& runs) const {
     if (keys.is_words()) {
       for (std::int32_t i = 0; i < static_cast<std::int32_t>(this->keys()); ++i) {
         const auto key = static_cast<std::uint32_t>(kv_[as_size(i)]);
-        if (keys.words[key / 64] >> (key % 64) & 1) add({i, i + 1}, runs);
+        if (keys.words[key / 64] >> (key % 64) & 1) append_run({i, i + 1}, runs);
       }
       return;
     }
@@ -79,9 +71,9 @@ class TakenPlane final : public Plane {
       for (const Run& run : keys.runs) {
         const Iterator begin = std::lower_bound(at, last, run.begin);
         at = std::lower_bound(begin, last, run.end);
-        add({static_cast<std::int32_t>(begin - kv_.begin()),
-             static_cast<std::int32_t>(at - kv_.begin())},
-            runs);
+        append_run({static_cast<std::int32_t>(begin - kv_.begin()),
+                    static_cast<std::int32_t>(at - kv_.begin())},
+                   runs);
         if (at == last) break;
       }
       first = last;

@@ -8,7 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/base/work_scope.h"
+#include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree_parents.h"
 
@@ -17,10 +17,10 @@ namespace {
 
 /// Computed when read: a row costs O(stretches on the path to the root). A stretch is a range of
 /// tokens each of which is the parent of the next.
-class TreePlane final : public Plane {
+class TreePlane final : public ComputedRows {
  public:
   TreePlane(Index queries, Index shift, Tokens parents)
-      : Plane(queries, std::ssize(parents)), shift_(shift), above_(std::move(parents)) {
+      : ComputedRows(queries, std::ssize(parents)), shift_(shift), above_(std::move(parents)) {
     first_.resize(above_.size());
     for (std::size_t i = 0; i < above_.size(); ++i) {
       const bool continues = i > 0 && above_[i] == static_cast<std::int32_t>(i) - 1;
@@ -29,23 +29,16 @@ class TreePlane final : public Plane {
     }
   }
 
-  void rows(Range rows, const RowSink& sink) const override {
-    std::vector<Run> runs;
-    const StopPoll poll;
-    for (Index i = rows.begin; i < rows.end; ++i) {
-      poll();
-      runs.clear();
-      const Index token = i + shift_;
-      if (token >= 0 && token < keys()) path(static_cast<std::int32_t>(token), runs);
-      sink({i, i + 1}, {runs, {}});
-    }
-  }
-  bool computed() const override { return true; }
   Index bytes() const override {
     return static_cast<Index>(sizeof(*this) + 2 * above_.size() * sizeof(std::int32_t));
   }
 
  private:
+  void row(Index q, std::vector<Run>& runs) const override {
+    const Index token = q + shift_;
+    if (token >= 0 && token < keys()) path(static_cast<std::int32_t>(token), runs);
+  }
+
   /// The token and its ancestors as runs, ascending, touching ones joined.
   void path(std::int32_t token, std::vector<Run>& runs) const {
     if (above_[as_size(token)] == kOutside) return;

@@ -169,8 +169,8 @@ std::vector<Range> StepArguments::ranges(std::string_view name) const {
     const auto value = range_from(part);
     if (!value || value->empty()) {
       refuse_value(*arg,
-                   fmt::format("{} expects numbers and ranges as in 0-3+7 or 0:4+7, got '{}'", label(spec),
-                               printable(part)),
+                   fmt::format("{} expects numbers and ranges as in 0-3+7 or 0:4+7, got '{}'",
+                               label(spec), printable(part)),
                    part);
     }
     values.push_back(*value);
@@ -183,8 +183,9 @@ std::optional<Range> StepArguments::slice(std::string_view name) const {
   if (!arg) return std::nullopt;
   const auto value = range_from(arg->value);
   if (!value) {
-    refuse_value(*arg, fmt::format("{} expects a range as in 0-127 or 0:128, or one number, got '{}'",
-                                   label(declared(name)), printable(arg->value)));
+    refuse_value(*arg,
+                 fmt::format("{} expects a range as in 0-127 or 0:128, or one number, got '{}'",
+                             label(declared(name)), printable(arg->value)));
   }
   return value;
 }

@@ -35,8 +35,9 @@ class PipelineError : public Error {
 
 /// The candidate that was probably meant by a mistyped word: the one with the smallest edit
 /// distance (a swap of neighbours counts as one edit), if that is at most 2 and half
-/// the length of the word; the first of several. Else the only candidate that begins with the word. A word that other programs use, such as
-/// "sliding_window", gives the candidate with the same meaning. Nothing if none is near enough.
+/// the length of the word; the first of several. Else the only candidate that begins with the word.
+/// A word that other programs use, such as "sliding_window", gives the candidate with the same
+/// meaning. Nothing if none is near enough.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 

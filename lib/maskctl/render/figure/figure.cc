@@ -61,8 +61,8 @@ void check_part(const char* what, Range part, Index extent) {
 
 void check_whole_tiles(const char* what, Range part, Index tile, Index extent) {
   if (part.begin % tile == 0 && (part.end % tile == 0 || part.end == extent)) return;
-  throw Error(Errc::kInvalidArgument, fmt::format("{} {} of tiles of {}: expected whole tiles", what,
-                                                  range_text(part), tile));
+  throw Error(Errc::kInvalidArgument, fmt::format("{} {} of tiles of {}: expected whole tiles",
+                                                  what, range_text(part), tile));
 }
 
 Index queries_of(const Panel& panel) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/plane.h"
 
