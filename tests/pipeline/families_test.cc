@@ -367,6 +367,7 @@ TEST_CASE("trees, grids and indices that make no mask are refused with what is e
   CHECK(contains(refusal("tree:lens=2+1,after=0"), "after= of tree has 1 number"));
   CHECK(contains(refusal("take:kv=pick"), "index 2 is 3"));
   CHECK(contains(refusal("neighbourhood:window=5"), "window 5 of dilation 1 does not fit"));
+  CHECK(contains(refusal("neighbourhood:window=1,stride=2"), "stride 2 exceeds the window of 1"));
   CHECK(contains(refusal("neighbourhood:window=1+1"), "needs shape="));
   CHECK(contains(refusal("neighbourhood:window=1+1,shape=2+2"), "a grid of 2x2"));
   CHECK(contains(refusal("block-diffusion:size=1"), "an even number"));

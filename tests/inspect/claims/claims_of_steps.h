@@ -49,6 +49,12 @@ struct Claim<FindingId::kWindowZero> {
   static Example example() {
     return {.has = "gen:causal:n=12 -t window:both=0", .lacks = "gen:causal:n=12 -t window:both=1"};
   }
+  static CheckedMask question() {
+    CheckedMask out;
+    out.start = full_mask(1, 1, 4, 4);
+    out.chain = {Step(step::Window(Index{0}, Index{0}))};
+    return out;
+  }
   static bool holds(const Claimed& claim) {
     const twin::Dense shape = claim.before(claim.step());
     const twin::Dense seen =

@@ -42,7 +42,7 @@ inline const std::vector<std::regex>& clauses() {
         "another array of [a-z]+ [A-Za-z]+",
         "another step",
         "other documents",
-        R"([a-z]+ [a-z]+ [^ ,;()]+ instead of [^ ,;()]+)",
+        R"([a-z-]+ [a-z]+ [^ ,;()]+ instead of [^ ,;()]+)",
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "

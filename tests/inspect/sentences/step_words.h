@@ -105,7 +105,7 @@ class StepsSaid {
              step_said(y, shift_, queries_) + " instead of " + step_said(x, shift_, queries_);
     if (clause == "another step") return &x.row() != &y.row();
     if (is(R"(another array of [a-z]+ [A-Za-z]+)")) return &x.row() == &y.row() && !(x == y);
-    if (is(R"(([a-z]+) ([a-z]+) ([^ ]+) instead of ([^ ]+))")) {
+    if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+) instead of ([^ ]+))")) {
       return has(x, m[1], m[2], m[4]) && has(y, m[1], m[2], m[3]) && m[3] != m[4];
     }
     return false;

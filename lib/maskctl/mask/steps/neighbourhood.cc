@@ -139,6 +139,11 @@ Mask cells(const Neighbourhood& rule, const MaskShape& shape) {
                        counted(shape.queries, "query", "queries"), counted(shape.keys, "key")));
   }
   for (const Axis& axis : axes) {
+    if (axis.stride > axis.window) {
+      refuse("neighbourhood", fmt::format("stride {} exceeds the window of {}: some queries would "
+                                          "lie outside of their own window",
+                                          axis.stride, axis.window));
+    }
     if (axis.window * axis.dilation <= axis.extent) continue;
     refuse("neighbourhood",
            fmt::format("window {} of dilation {} does not fit into {} tokens of its dimension",
