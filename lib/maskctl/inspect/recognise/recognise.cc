@@ -29,8 +29,16 @@ namespace recognition {
 namespace {
 
 constexpr Index kLoneCells = 4;  // stray cells that any mask may have
-// Planes of at most this many bands are searched as bands, even if rows share lists of keys.
+// Planes of at most this many bands are searched as bands alone.
 constexpr Index kFewBands = 64;
+
+bool is_of_few_bands(const Plane& plane) {
+  const auto* slabs = slabs_of(plane);
+  if (!slabs) return false;
+  Index lines = 0;
+  for (const Slab& slab : *slabs) lines += std::ssize(slab.bands);
+  return lines <= kFewBands;
+}
 
 /// Writes each list of moves, which all give the plane exactly, as a chain of steps with names, and
 /// returns the chain with the shortest description.
@@ -262,13 +270,37 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   out.add(std::move(chain));
 }
 
+/// Adds the chains that rules guess from the rows of the plane and that give most of some of them.
+/// Returns whether one gives all.
+bool add_guesses(const PlanePtr& plane, Candidates& out) {
+  bool exact = false;
+  const Extent extent{plane->queries(), plane->keys()};
+  const SampledRows rows(plane);
+  for (const StepInfo& info : step_infos()) {
+    const RuleInfo& rule = info.make().row();
+    if (!rule.guesses || rule.names.front().name != info.name) continue;
+    for (const Chain& chain : rule.guesses(rows)) {
+      const PlanePtr given = plane_of(chain, extent);
+      if (!given || !rows.agree_with(*given)) continue;
+      out.add(chain);
+      exact = exact || out.exact();
+      if (!out.exact()) out.add_with_regions(chain, kLoneCells);
+    }
+  }
+  return exact;
+}
+
 /// Searches rules whose numbers can be read off the plane; then does the same for the plane without
 /// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
-  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  // Rules that need many bands are guessed faster than searched.
+  const bool guess_first = large && !is_of_few_bands(*plane);
+  if (guess_first && add_guesses(plane, out)) return;
+  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   if (out.exact()) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
+  if (!large) add_guesses(plane, out);
   const Extent extent{plane->queries(), plane->keys()};
   out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
@@ -301,19 +333,6 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
   if (!out.exact()) out.fit(out.chain());
 }
 
-/// Adds the chains that rules guess from the rows of the plane.
-void add_guesses(const PlanePtr& plane, Candidates& out) {
-  const SampledRows rows(plane);
-  for (const StepInfo& info : step_infos()) {
-    const RuleInfo& rule = info.make().row();
-    if (!rule.guesses || rule.names.front().name != info.name) continue;
-    for (const Chain& chain : rule.guesses(rows)) {
-      out.add(chain);
-      if (!out.exact()) out.add_with_regions(chain, kLoneCells);
-    }
-  }
-}
-
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
@@ -324,10 +343,8 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
     candidates.add(std::move(*clipped));
     return {candidates.chain(), candidates.irregular()};
   }
-  add_guesses(plane, candidates);
-  // Small planes are searched all the same: another chain may be shorter.
-  if (large && candidates.length() >= 0 && candidates.exact()) return {candidates.chain(), false};
   if (large && !slabs_of(*plane)) {
+    if (add_guesses(plane, candidates)) return {candidates.chain(), candidates.irregular()};
     add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
   } else {
     search_plain(plane, options, candidates);
@@ -356,11 +373,8 @@ bool same_plane(const PlanePtr& a, const PlanePtr& b) {
 /// The plane in the form that is best to search: few bands, shared lists of keys, or rows.
 PlanePtr searchable(const PlanePtr& given, Index max_cells) {
   PlanePtr plane = compacted(given, max_cells);
-  const auto* slabs = slabs_of(*plane);
-  if (!slabs || plane->queries() * plane->keys() <= max_cells) return plane;
-  Index lines = 0;
-  for (const Slab& slab : *slabs) lines += std::ssize(slab.bands);
-  return lines > kFewBands && is_clipped(*given) ? given : plane;
+  if (!slabs_of(*plane) || plane->queries() * plane->keys() <= max_cells) return plane;
+  return !is_of_few_bands(*plane) && is_clipped(*given) ? given : plane;
 }
 
 Planes planes_of(const Mask& mask, Index max_cells) {

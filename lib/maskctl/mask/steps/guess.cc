@@ -50,6 +50,20 @@ SampledRows::Row SampledRows::row(Index query) const {
   return {query, asked_};
 }
 
+bool SampledRows::agree_with(const Plane& other) const {
+  constexpr Index kMostRows = 64;
+  const Index every = ceil_div(std::max<Index>(size(), 1), kMostRows);
+  Index tried = 0, wrong = 0;
+  std::vector<Run> scratch;
+  for (Index i = 0; i < size(); i += every, ++tried) {
+    const Row mine = (*this)[i];
+    other.rows({mine.query, mine.query + 1}, [&](Range, const Keys& keys) {
+      wrong += !std::ranges::equal(as_runs(keys, scratch), mine.runs);
+    });
+  }
+  return wrong * 10 <= tried;
+}
+
 Index SampledRows::Row::keys() const {
   Index sum = 0;
   for (const Run& run : runs) sum += run.end - run.begin;

@@ -30,6 +30,9 @@ class SampledRows {
   /// A row of the plane, sampled or not, valid until the next call.
   Row row(Index query) const;
 
+  /// Whether another plane has at least nine in ten of some of these rows.
+  bool agree_with(const Plane& other) const;
+
   const Plane& plane() const { return *plane_; }
   Index queries() const { return plane_->queries(); }
   Index keys() const { return plane_->keys(); }

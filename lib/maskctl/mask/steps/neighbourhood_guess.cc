@@ -1,6 +1,6 @@
 // Reads the grid, window, dilation, stride and causal dimensions of a neighbourhood off its rows.
+#include <algorithm>
 #include <optional>
-#include <set>
 
 #include "maskctl/mask/steps/neighbourhood.h"
 #include "maskctl/mask/steps/step.h"
@@ -8,27 +8,23 @@
 namespace maskctl::step {
 namespace {
 
-/// The coordinates that differ among the keys of a row, per dimension of this grid, ascending.
-std::vector<std::vector<Index>> seen_in(std::span<const Axis> axes, const SampledRows::Row& row) {
-  std::vector<std::set<Index>> sets(axes.size());
+/// The coordinates of the keys of a row in one dimension of a grid, each once, ascending: that of
+/// key k is k / inner mod extent.
+std::vector<Index> seen_along(const SampledRows::Row& row, Index inner, Index extent) {
+  std::vector<Index> out;
   for (const Run& run : row.runs) {
     for (Index key = run.begin; key < run.end; ++key) {
-      const auto at = coordinates(axes, key);
-      for (std::size_t i = 0; i < axes.size(); ++i) sets[i].insert(at[i]);
+      const Index at = key / inner % extent;
+      if (out.empty() || out.back() != at) out.push_back(at);
     }
   }
-  std::vector<std::vector<Index>> out;
-  for (const auto& set : sets) out.emplace_back(set.begin(), set.end());
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 
-Index product_of_sizes(const std::vector<std::vector<Index>>& seen) {
-  Index out = 1;
-  for (const auto& one : seen) out *= std::ssize(one);
-  return out;
-}
-
-constexpr Index kBeside = 64;  // tokens on either side that are looked at
+constexpr Index kBeside = 64;      // tokens on either side that are looked at
+constexpr Index kMostKeys = 1024;  // of a token, so that reading a row is cheap
 
 /// What the tokens on a line through the grid show of one dimension.
 struct Shown {
@@ -40,7 +36,7 @@ struct Shown {
 /// Nothing where the keys of a token are no steps of one size. `mine` are those of the token at
 /// `at`, `beside(other)` those of another.
 template <typename Beside>
-std::optional<Shown> shown(const Axis& axis, Index at, const std::vector<Index>& mine,
+std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& mine,
                            const Beside& beside) {
   Shown out;
   out.dilation = mine.size() > 1 ? mine[1] - mine[0] : 1;
@@ -48,7 +44,7 @@ std::optional<Shown> shown(const Axis& axis, Index at, const std::vector<Index>&
   if ((at - mine.front()) % out.dilation != 0) return std::nullopt;
   Index shared = 0, inside = 0, ends_here = 0, last = -1;
   const Index before = std::min(at / out.dilation, kBeside) * out.dilation;
-  const Index end = std::min(axis.extent, at + (kBeside + 1) * out.dilation);
+  const Index end = std::min(extent, at + (kBeside + 1) * out.dilation);
   for (Index other = at - before; other < end; other += out.dilation) {
     const std::vector<Index> keys = beside(other);
     if (keys.empty()) return std::nullopt;
@@ -59,7 +55,7 @@ std::optional<Shown> shown(const Axis& axis, Index at, const std::vector<Index>&
     // Windows at the borders are shared anyway: at the first key, and without causal at the last.
     if (last < out.dilation) continue;
     ends_here = std::max(ends_here, shared);
-    if (keys.back() + out.dilation < axis.extent) inside = std::max(inside, shared);
+    if (keys.back() + out.dilation < extent) inside = std::max(inside, shared);
   }
   const Index longest = out.causal ? ends_here : inside;
   if (longest > 0) {
@@ -75,23 +71,28 @@ std::optional<Shown> shown(const Axis& axis, Index at, const std::vector<Index>&
 std::vector<Neighbourhood> in_grid(const std::vector<Index>& shape, const SampledRows& rows,
                                    Index ahead) {
   constexpr std::size_t kMostGuesses = 64;
-  std::vector<Axis> axes;
-  for (const Index extent : shape) axes.push_back({.extent = extent, .window = 1});
+  const auto place = [ahead](Index extent) { return std::max<Index>(extent / 2 - ahead, 0); };
   Index middle = 0;
-  const auto place = [ahead](const Axis& axis) {
-    return std::max<Index>(axis.extent / 2 - ahead, 0);
-  };
-  for (const Axis& axis : axes) middle = middle * axis.extent + place(axis);
+  for (const Index extent : shape) middle = middle * extent + place(extent);
   const auto row = rows.row(middle);
   const Index keys = row.keys();
-  const auto seen = seen_in(axes, row);
-  if (keys == 0 || product_of_sizes(seen) != keys) return {};
+  if (keys == 0 || keys > kMostKeys) return {};
+  std::vector<std::vector<Index>> seen(shape.size());
+  Index inner = 1, product = 1;
+  for (std::size_t i = shape.size(); i-- > 0; inner *= shape[i]) {
+    seen[i] = seen_along(row, inner, shape[i]);
+    product *= std::ssize(seen[i]);
+    if (product > keys) return {};
+  }
+  if (product != keys) return {};
   std::vector<Neighbourhood> out{{.shape = shape}};
-  Index inner = 1;
-  for (std::size_t i = axes.size(); i-- > 0; inner *= axes[i].extent) {
-    const Index at = place(axes[i]);
-    const auto line = shown(axes[i], at, seen[i], [&](Index other) {
-      return seen_in(axes, rows.row(middle + (other - at) * inner))[i];
+  inner = 1;
+  for (std::size_t i = shape.size(); i-- > 0; inner *= shape[i]) {
+    const Index at = place(shape[i]);
+    const auto line = shown(shape[i], at, seen[i], [&](Index other) -> std::vector<Index> {
+      const auto beside = rows.row(middle + (other - at) * inner);
+      if (beside.keys() > kMostKeys) return {};
+      return seen_along(beside, inner, shape[i]);
     });
     if (!line || out.size() * line->strides.size() > kMostGuesses) return {};
     std::vector<Neighbourhood> longer;
@@ -121,41 +122,39 @@ Neighbourhood shortened(Neighbourhood rule) {
   return rule;
 }
 
-/// Whether the rule fits its grid and gives nine in ten of the sampled rows.
+/// Whether the rule fits its grid and gives most of the sampled rows.
 bool gives_most(const Neighbourhood& rule, const SampledRows& rows) {
   const std::vector<Axis> axes = axes_of(rule, rows.keys());
-  for (const Axis& axis : axes) {
-    if (axis.window < 1 || axis.window * axis.dilation > axis.extent) return false;
-  }
-  const PlanePtr plane = neighbourhood_plane(rows.keys(), axes);
-  const Index every = std::max<Index>(1, rows.size() / 64);
-  Index tried = 0, wrong = 0;
-  for (Index i = 0; i < rows.size(); i += every, ++tried) {
-    plane->rows({rows[i].query, rows[i].query + 1}, [&](Range, const Keys& keys) {
-      wrong += !std::ranges::equal(keys.runs, rows[i].runs);
-    });
-  }
-  return wrong * 10 <= tried;
+  const bool fits = std::ranges::all_of(axes, [](const Axis& axis) {
+    return axis.window >= 1 && axis.stride <= axis.window &&
+           axis.window * axis.dilation <= axis.extent;
+  });
+  return fits && rows.agree_with(*neighbourhood_plane(rows.keys(), axes));
 }
 
-/// Whether a rule of one dimension is one that has a shorter name: causal without stride is a
-/// window, a window that is shared by as many queries chunks, and one that reaches everywhere
-/// dilated. Few windows that are shared are rectangles.
-bool is_plainer(const Neighbourhood& rule, Index tokens) {
+/// Whether a dimension by itself is a rule with a shorter name: causal without stride is a window,
+/// a window that is shared by as many queries chunks, and one that reaches everywhere dilated. Few
+/// windows that are shared are rectangles.
+bool is_plainer(const Axis& axis) {
   constexpr Index kFewWindows = 4;
-  const Index window = rule.window[0], dilation = rule.dilation[0], stride = rule.stride[0];
-  if (rule.causal[0] != 0 && stride == 1) return true;
-  if (stride > 1 && tokens < kFewWindows * stride) return true;
-  return (dilation == 1 && stride == window) || (window + 1) * dilation > tokens;
+  if (axis.causal && axis.stride == 1) return true;
+  if (axis.stride > 1 && axis.extent < kFewWindows * axis.stride) return true;
+  return (axis.dilation == 1 && axis.stride == axis.window) ||
+         (axis.window + 1) * axis.dilation > axis.extent;
 }
 
-/// Whether all dimensions but one are seen whole: such a grid is a line of blocks.
-bool is_of_blocks(const Neighbourhood& rule) {
-  Index cut = 0;
-  for (std::size_t i = 0; i < rule.shape.size(); ++i) {
-    cut += rule.window[i] * rule.dilation[i] < rule.shape[i];
+/// Whether a plainer rule makes the same cells: where all dimensions but one are seen whole, or the
+/// token's own place alone, the grid is a line of blocks.
+bool is_plainer(const Neighbourhood& rule, Index tokens) {
+  Index cut = 0, whole = 0;
+  bool plain = true;
+  for (const Axis& axis : axes_of(rule, tokens)) {
+    whole += axis.window * axis.dilation == axis.extent;
+    if (axis.window == 1 || axis.window * axis.dilation == axis.extent) continue;
+    ++cut;
+    plain = plain && is_plainer(axis);
   }
-  return rule.shape.size() > 1 && cut < 2;
+  return cut == 0 || (cut == 1 && (plain || whole > 0));
 }
 
 /// A single odd cell is in the lines of at most one of two tokens.
@@ -193,20 +192,18 @@ std::vector<std::vector<Index>> grids_of(Index tokens) {
 }  // namespace
 
 std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows) {
-  constexpr Index kMostTokens = Index{1} << 20, kMostKeys = 1024;
+  constexpr Index kMostTokens = Index{1} << 20;
   const Index tokens = rows.keys();
   if (tokens != rows.queries() || tokens < 4 || tokens > kMostTokens) return {};
-  if (const Index keys = rows.row(tokens / 2).keys(); keys > kMostKeys || keys == tokens) return {};
+  if (rows.row(tokens / 2).keys() == tokens) return {};
   std::vector<std::vector<Index>> shapes = grids_of(tokens);
   shapes.insert(shapes.begin(), {tokens});
   std::vector<Chain> out;
   for (const std::vector<Index>& shape : shapes) {
     const auto guess = first_that_gives(shape, rows);
-    if (!guess || is_of_blocks(*guess)) continue;
+    if (!guess || is_plainer(*guess, tokens)) continue;
     Neighbourhood rule = shortened(*guess);
-    if (std::ranges::count(rule.window, 1) == std::ssize(rule.window)) continue;
     const bool line = shape.size() == 1;
-    if (line && is_plainer(*guess, tokens)) continue;
     if (line) rule.shape.clear();
     out.push_back({Step(std::move(rule))});
     if (line) break;
