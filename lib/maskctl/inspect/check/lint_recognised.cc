@@ -222,9 +222,12 @@ class Crossings {
   std::map<std::uint32_t, Across> known_;
 };
 
-/// `opened`: whether rows of padding that see every key were closed first.
-Finding documents_differ(Index batch, Index head, Index other, std::span<const Index> lengths,
-                         const Crossings::Across& across, bool opened) {
+Finding documents_differ(const Pattern& pattern, Index batch, Index head, Index other,
+                         std::span<const Index> lengths, const Crossings::Across& across) {
+  const auto left_out = [&](Index one) {
+    return pattern.opened && pattern.opened->plane(batch, one)->count() > 0;
+  };
+  const bool opened = left_out(head) || left_out(other);
   return {&lint_rule(FindingId::kHeadsDocuments),
           fmt::format("the documents of head {} are {} tokens long, and head {} sees across their "
                       "borders in {}, the first of query {}{}",
@@ -278,8 +281,8 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
       return false;
     });
     if (!at) return;
-    first = documents_differ(at->first, at->second, other, lengths, crossings.in(at->first, other),
-                             pattern.opened.has_value());
+    first = documents_differ(pattern, at->first, at->second, other, lengths,
+                             crossings.in(at->first, other));
   });
   if (first) out.push_back(std::move(*first));
 }
@@ -301,8 +304,7 @@ Findings lint_heads(const Pattern& pattern) {
       if (crossings.in(b, h).cells > 0) continue;
       for (Index other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
-        return {documents_differ(b, h, other, at->second, crossings.in(b, other),
-                                 pattern.opened.has_value())};
+        return {documents_differ(pattern, b, h, other, at->second, crossings.in(b, other))};
       }
     }
   }
