@@ -39,25 +39,15 @@ class TreePlane final : public ComputedRows {
     if (token >= 0 && token < keys()) path(static_cast<std::int32_t>(token), runs);
   }
 
-  /// The token and its ancestors as runs, ascending, touching ones joined.
+  /// The token and its ancestors, whose stretches may come in any order.
   void path(std::int32_t token, std::vector<Run>& runs) const {
     if (above_[as_size(token)] == kOutside) return;
+    std::vector<Run> stretches;
     for (; token != kRoot; token = above_[as_size(token)]) {
-      runs.push_back({first_[as_size(token)], token + 1});
+      stretches.push_back({first_[as_size(token)], token + 1});
     }
-    if (!std::ranges::is_sorted(runs, std::ranges::greater(), &Run::begin)) {
-      std::ranges::sort(runs, std::ranges::greater(), &Run::begin);
-    }
-    std::ranges::reverse(runs);
-    std::size_t last = 0;
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-      if (runs[i].begin == runs[last].end) {
-        runs[last].end = runs[i].end;
-      } else {
-        runs[++last] = runs[i];
-      }
-    }
-    if (!runs.empty()) runs.resize(last + 1);
+    std::ranges::sort(stretches, {}, &Run::begin);
+    for (const Run& stretch : stretches) append_run(stretch, runs);
   }
 
   Index shift_;
