@@ -78,6 +78,12 @@ TEST_CASE("a wrong text is refused with a caret under the place") {
       Row{"| causal", 0, "expected a step, got '|'"},
       Row{"causal || not", 8, "expected a step, got '|'"},
       Row{"causal } not", 7, "expected '|' or end, got '}'"},
+      Row{"no.npy", 0,
+          "expected a step, got a file; and:FILE keeps the cells that are open in it too, or:FILE "
+          "adds them"},
+      Row{"causal | ./a.npy", 9,
+          "expected a step, got a file; and:FILE keeps the cells that are open in it too, or:FILE "
+          "adds them"},
       Row{"causal, not", 6, "expected '|' or end, got ','"},
       Row{"3d", 0, "expected a step, got '3'"},
       Row{"causal @", 7, "expected '|' or end, got '@'"},

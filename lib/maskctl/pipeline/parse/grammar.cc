@@ -98,11 +98,14 @@ class Parser {
 
   StepText step(int depth) {
     StepText out;
+    const std::size_t begin = at_;
+    refuse_file(begin);
     if (!is_letter(peek())) expect("a step");
     if (++steps_ > kMaxPipelineSteps) {
       fail(at_, fmt::format("more than {} steps", kMaxPipelineSteps));
     }
     out.position = name();
+    refuse_file(begin);
     out.name = slice(out.position);
     if (take(':')) {
       do {
@@ -115,6 +118,14 @@ class Parser {
     skip_blanks();
     if (peek() == '{') nested(out, depth);
     return out;
+  }
+
+  /// Fails at a path, begun at `begin`: no step has these characters in its name.
+  void refuse_file(std::size_t begin) const {
+    if (peek() != '.' && peek() != '/' && peek() != '~') return;
+    fail(begin,
+         "expected a step, got a file; and:FILE keeps the cells that are open in it too, or:FILE "
+         "adds them");
   }
 
   /// Lists may be written with commas: if `next` is "5" after "lens=3", it is added to that list.
