@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "app/tui/beside/report_rows.h"
-#include "app/tui/screens/overview.h"
+#include "app/tui/mouse.h"
 #include "app/tui/screens/pages.h"
 #include "app/tui/screens/panels.h"
 #include "app/tui/screens/plane_list.h"
@@ -26,7 +26,6 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kMostCount = Index{1} << 31, kMostFinds = 1000;
-constexpr Index kWheelUnits = 3;
 constexpr int kLeastTile = 1, kMostTile = 12;
 
 /// Keeps a view of the whole mask complete while the size of the screen changes: the destructor
@@ -271,49 +270,6 @@ bool take_digit(State& state, const std::string& key) {
   return true;
 }
 
-/// Scrolls so that the dragged cell is at the position of the mouse.
-void drag(State& state, const Geometry& at, const Input& input) {
-  const Index rows = at.first.query + at.rows, columns = at.first.key + at.columns;
-  if (input.row < at.first.query || input.row >= rows || input.column < at.first.key ||
-      input.column >= columns) {
-    return;
-  }
-  const Index down = (input.row - at.first.query) / at.shape.lines * at.shape.rows;
-  const Index right = (input.column - at.first.key) / at.shape.characters * at.shape.columns;
-  state.view.cursor = *state.dragged;
-  state.view.origin = {std::max<Index>(state.dragged->query - down * at.unit().q, 0),
-                       std::max<Index>(state.dragged->key - right * at.unit().k, 0)};
-}
-
-/// A click selects a row of the list; a click on the selected row opens it.
-void take_list_mouse(State& state, const Input& input) {
-  if (input.key == "<WheelUp>") return take_list_key(state, ListKey::kPrevious, kWheelUnits);
-  if (input.key == "<WheelDown>") return take_list_key(state, ListKey::kNext, kWheelUnits);
-  const auto row = input.key == "<Mouse>" ? list_row_at(state, input.row) : std::nullopt;
-  if (!row) return;
-  const Index batch = *row / state.scene->mask.heads(), head = *row % state.scene->mask.heads();
-  const bool again = batch == state.view.batch && head == state.view.head;
-  state.view.batch = batch;
-  state.view.head = head;
-  state.list.chosen = true;
-  if (again) take_list_key(state, ListKey::kOpen, 1);
-}
-
-void take_mouse(State& state, const Input& input) {
-  if (state.list.shown) return take_list_mouse(state, input);
-  const Geometry at = geometry(state);
-  if (input.key.starts_with("<Wheel")) {
-    const Index units = input.key == "<WheelUp>" ? -kWheelUnits : kWheelUnits;
-    state.view.cursor.query += units * at.unit().q;
-    return;
-  }
-  if (input.key == "<Drag>" && state.dragged) return drag(state, at, input);
-  const auto cell = cell_at(at, input.row, input.column);
-  if (input.key == "<Mouse>") state.dragged = cell;
-  const auto place = cell ? cell : overview_cell_at(state, at, input.row, input.column);
-  if (place) state.view.cursor = *place;
-}
-
 /// Takes the key as the answer to the open question: "y" does what was asked about, any other key
 /// does nothing.
 void take_answer(State& state, const std::string& key, Workbench& bench) {
@@ -405,15 +361,13 @@ void take(State& state, const Input& input, Workbench& bench) {
   state.found.clear();
   if (stops_work(state, input.key)) return;
   if (!searches(state, input.key)) state.awaited.reset();
-  const bool mouse =
-      input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel");
   if (state.question) {
     take_answer(state, input.key, bench);
   } else if (state.prompt != Prompt::kNone) {
     take_prompt_key(state, input.key, bench);
   } else if (const auto pages = pages_of(state)) {
     take_page_key(state, *pages, input.key);
-  } else if (mouse) {
+  } else if (is_of_mouse(input)) {
     take_mouse(state, input);
   } else {
     take_key(state, input, bench);
