@@ -14,28 +14,10 @@
 #include "maskctl/base/text.h"
 #include "maskctl/verify/compare.h"
 #include "maskctl/verify/evidence.h"
+#include "maskctl/verify/row_limits.h"
 
 namespace maskctl::attention {
 namespace {
-
-/// A row does not fit a mask if its misfit (RowResidual::misfit, a squared error) is more than
-/// kOutlier^2 times the squared noise of most rows.
-constexpr double kOutlier = 30;
-/// A tighter limit for rows of 16-bit results, unless the squared noise exceeds kModelled times
-/// what the error model (rounding.h) expects: kSlack times the misfit that chance exceeds as rarely
-/// as kRareDeviations standard deviations (once in a billion rows). Gradients have kGradientSlack
-/// instead of kSlack, since they sum more roundings than the model counts, and noise that is fitted
-/// to the results has kSupposedSlack, since that of a row depends on the sizes of its logits too.
-/// In f32 there is no such limit, because large logits make some rows much noisier than others.
-constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4,
-                 kSupposedSlack = 12;
-/// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise of most
-/// rows is at most kNoisy times what the error model expects, and the row's misfit is at most
-/// kAlike^2 times their squared noise.
-constexpr double kNoisy = 16, kAlike = 6;
-/// The least squared noise of results that is assumed, as a multiple of the squared rounding noise
-/// that the error model (rounding.h) expects. Results may be exact and show no noise.
-constexpr double kLeastNoise = 0.05;
 
 /// Judges whether the results of one call are those of the declared call or of a candidate.
 class Judge {
@@ -43,8 +25,8 @@ class Judge {
   /// `left_out`: rows that are not judged; empty: all are.
   Judge(const Residuals& residuals, const std::vector<Tried>& tried,
         std::vector<bool> left_out = {})
-      : residuals_(residuals), tried_(tried), left_out_(std::move(left_out)), noise_(noise()) {
-    out_.noise = noise_;
+      : residuals_(residuals), tried_(tried), limits_(residuals, tried, std::move(left_out)) {
+    out_.noise = limits_.noise();
   }
 
   Judgement run() {
@@ -60,59 +42,12 @@ class Judge {
     if (preferred_.empty() && fits) return unclear();
     if (const Tried* best = best_fit()) return another(*best, rows_of(*best), false);
     if (const Tried* part = fit_in_parts()) return in_parts(*part);
-    if (left_out_.empty() && has_blank_rows()) return beside_blank_rows();
+    if (!limits_.leaves_out() && has_blank_rows()) return beside_blank_rows();
     if (const Tried* part = fit_where_off()) return another(*part, off_rows(), true);
     return none();
   }
 
  private:
-  /// Estimates the squared noise, in units of the noise that the model expects. It is the median
-  /// misfit of all rows, under the mask for which this median is smallest.
-  double noise() const {
-    std::vector<double> misfits;
-    for (Index row = 0; row < residuals_.rows(); ++row) misfits.push_back(residuals_.misfit(row));
-    const auto kept = [this](std::vector<double> of_rows) {
-      std::vector<double> out;
-      for (Index row = 0; row < residuals_.rows(); ++row) {
-        if (!is_left_out(row)) out.push_back(of_rows[as_size(row)]);
-      }
-      return median(std::move(out));
-    };
-    double least = kept(misfits);
-    for (const Tried& tried : tried_) {
-      std::vector<double> others = misfits;
-      for (const RowResidual& row : tried.rows) others[as_size(row.row)] = row.misfit;
-      least = std::min(least, kept(std::move(others)));
-    }
-    return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
-  }
-
-  /// Whether a row does not fit a mask. `misfit` and `off` (outside the tolerance) are those of the
-  /// row under this mask. A row outside the tolerance may still fit if all rows are about as noisy,
-  /// as with kernels that round their logits. A row whose misfit exceeds most_misfit() never fits.
-  bool is_off(Index row, double misfit, bool off) const {
-    if (is_left_out(row)) return false;
-    const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
-    return (off && !as_the_rest) || misfit > most_misfit(row);
-  }
-  bool declared_off(Index row) const {
-    return is_off(row, residuals_.misfit(row), residuals_.off(row));
-  }
-  bool is_left_out(Index row) const { return !left_out_.empty() && left_out_[as_size(row)]; }
-  /// Whether the row can tell a candidate from the declared mask: rows of zeros and of NaN fit too
-  /// many masks.
-  bool tells(Index row) const { return !is_left_out(row) && residuals_.blank(row) == Blank::kNo; }
-  double usual() const { return std::max(noise_, 1.0); }
-  double most_misfit(Index row) const {
-    const double most = kOutlier * kOutlier;
-    if (noise_ > kModelled || !residuals_.rounds_to_16_bits(row)) return most * usual();
-    const double slack = residuals_.supposes_noise()       ? kSupposedSlack
-                         : residuals_.cell_misfit(row) > 0 ? kSlack
-                                                           : kGradientSlack;
-    return std::min(most, slack * rare_mean_square(residuals_.freedom(row), kRareDeviations)) *
-           usual();
-  }
-
   /// How well single cells can be told from one array of results.
   struct Sight {
     double least = 0;  // the weight that is needed in the worst row; infinite if that is not known
@@ -125,9 +60,9 @@ class Judge {
   Sight sight() const {
     std::map<std::size_t, Sight> of_array;
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (residuals_.cell_misfit(row) == 0 || is_left_out(row)) continue;
+      if (residuals_.cell_misfit(row) == 0 || limits_.is_left_out(row)) continue;
       Sight& sight = of_array[residuals_.position(row).array];
-      const double weight = std::sqrt(most_misfit(row) / residuals_.cell_misfit(row));
+      const double weight = std::sqrt(limits_.most_misfit(row) / residuals_.cell_misfit(row));
       const bool blind = !(weight < 1);
       sight.least = std::max(sight.least, blind ? std::numeric_limits<double>::infinity() : weight);
       ++sight.rows;
@@ -159,7 +94,7 @@ class Judge {
   Evidence evidence(const Tried& tried) const {
     Evidence out;
     for (const RowResidual& row : tried.rows) {
-      if (tells(row.row)) out.add(row, residuals_.misfit(row.row));
+      if (limits_.tells(row.row)) out.add(row, residuals_.misfit(row.row));
     }
     return out;
   }
@@ -167,9 +102,9 @@ class Judge {
   void compare(const Tried& tried) {
     if (tried.rows.empty() && !tried.mask) return;  // it says nothing of these results
     const Evidence all = evidence(tried);
-    const double ratio = all.ratio(noise_);
-    Comparison line{tried.text, Comparison::State::kUndecided, all.share(), all.error(noise_),
-                    std::ssize(tried.rows)};
+    const double ratio = all.ratio(limits_.noise());
+    Comparison line{tried.text, Comparison::State::kUndecided, all.share(),
+                    all.error(limits_.noise()), std::ssize(tried.rows)};
     if (ratio > kDecisive) {
       preferred_.push_back(&tried);
       line.state = fits(tried) ? Comparison::State::kFits : Comparison::State::kRejected;
@@ -186,17 +121,18 @@ class Judge {
   std::map<Index, Evidence> by_group(const Tried& tried) const {
     std::map<Index, Evidence> out;
     for (const RowResidual& row : tried.rows) {
-      if (tells(row.row)) out[residuals_.group(row.row)].add(row, residuals_.misfit(row.row));
+      if (limits_.tells(row.row))
+        out[residuals_.group(row.row)].add(row, residuals_.misfit(row.row));
     }
     return out;
   }
 
   bool declared_fits() const {
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (declared_off(row)) return false;
+      if (limits_.declared_off(row)) return false;
     }
     return std::ranges::all_of(
-        tried_, [this](const Tried& tried) { return evidence(tried).near(0, noise_); });
+        tried_, [this](const Tried& tried) { return evidence(tried).near(0, limits_.noise()); });
   }
 
   /// Whether all rows fit the alternative; rows in which both masks give the same results must fit
@@ -205,12 +141,12 @@ class Judge {
     std::vector<bool> differs(as_size(residuals_.rows()), false);
     for (const RowResidual& row : tried.rows) {
       differs[as_size(row.row)] = true;
-      if (is_off(row.row, row.misfit, row.off)) return false;
+      if (limits_.is_off(row.row, row.misfit, row.off)) return false;
     }
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (!differs[as_size(row)] && declared_off(row)) return false;
+      if (!differs[as_size(row)] && limits_.declared_off(row)) return false;
     }
-    return evidence(tried).near(1, noise_);
+    return evidence(tried).near(1, limits_.noise());
   }
 
   /// By how much the rows, or all rows if there are none, fit a candidate worse than the declared
@@ -218,9 +154,9 @@ class Judge {
   double misfit(const Tried& tried, const std::vector<bool>& rows = {}) const {
     double out = 0;
     for (const RowResidual& row : tried.rows) {
-      if (is_left_out(row.row) || (!rows.empty() && !rows[as_size(row.row)])) continue;
+      if (limits_.is_left_out(row.row) || (!rows.empty() && !rows[as_size(row.row)])) continue;
       const double length = static_cast<double>(residuals_.length(row.row));
-      out += (row.misfit - residuals_.misfit(row.row)) * length / (2 * noise_);
+      out += (row.misfit - residuals_.misfit(row.row)) * length / (2 * limits_.noise());
     }
     return std::isnan(out) ? std::numeric_limits<double>::infinity() : out;
   }
@@ -228,7 +164,8 @@ class Judge {
   const Tried* best_fit() {
     std::vector<const Tried*> fitting;
     for (const Tried* tried : preferred_) {
-      if (evidence(*tried).ratio(noise_) > kDecisive && fits(*tried)) fitting.push_back(tried);
+      if (evidence(*tried).ratio(limits_.noise()) > kDecisive && fits(*tried))
+        fitting.push_back(tried);
     }
     return best_of(fitting, {});
   }
@@ -253,10 +190,11 @@ class Judge {
     for (const Tried* tried : preferred_) {
       const std::set<Index> groups = preferring(*tried);
       std::vector<bool> good(as_size(residuals_.rows()));
-      for (Index row = 0; row < residuals_.rows(); ++row) good[as_size(row)] = !declared_off(row);
+      for (Index row = 0; row < residuals_.rows(); ++row)
+        good[as_size(row)] = !limits_.declared_off(row);
       for (const RowResidual& row : tried->rows) {
         if (!groups.contains(residuals_.group(row.row))) continue;
-        good[as_size(row.row)] = !is_off(row.row, row.misfit, row.off);
+        good[as_size(row.row)] = !limits_.is_off(row.row, row.misfit, row.off);
       }
       if (!groups.empty() && std::ranges::all_of(good, [](bool g) { return g; })) return tried;
     }
@@ -268,7 +206,7 @@ class Judge {
   std::set<Index> preferring(const Tried& tried) const {
     std::set<Index> out;
     for (const auto& [group, sums] : by_group(tried)) {
-      if (sums.ratio(noise_) > kDecisive) out.insert(group);
+      if (sums.ratio(limits_.noise()) > kDecisive) out.insert(group);
     }
     return out;
   }
@@ -280,9 +218,10 @@ class Judge {
   /// The rows that are off under a candidate.
   std::vector<Index> off_under(const Tried& tried) const {
     std::vector<bool> off(as_size(residuals_.rows()), false);
-    for (Index row = 0; row < residuals_.rows(); ++row) off[as_size(row)] = declared_off(row);
+    for (Index row = 0; row < residuals_.rows(); ++row)
+      off[as_size(row)] = limits_.declared_off(row);
     for (const RowResidual& row : tried.rows) {
-      off[as_size(row.row)] = is_off(row.row, row.misfit, row.off);
+      off[as_size(row.row)] = limits_.is_off(row.row, row.misfit, row.off);
     }
     std::vector<Index> out;
     for (Index row = 0; row < residuals_.rows(); ++row) {
@@ -311,7 +250,7 @@ class Judge {
   std::vector<Index> off_rows() const {
     std::vector<Index> out;
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (declared_off(row)) out.push_back(row);
+      if (limits_.declared_off(row)) out.push_back(row);
     }
     return out;
   }
@@ -331,18 +270,18 @@ class Judge {
       for (const RowResidual& row : tried.rows) {
         if (!off[as_size(row.row)]) continue;
         ++seen;
-        fits = fits && !is_off(row.row, row.misfit, row.off);
+        fits = fits && !limits_.is_off(row.row, row.misfit, row.off);
         there.add(row, residuals_.misfit(row.row));
       }
-      fits = fits && seen == rows.size() && there.ratio(noise_) > kDecisive;
-      if (fits && there.near(1, noise_)) fitting.push_back(&tried);
+      fits = fits && seen == rows.size() && there.ratio(limits_.noise()) > kDecisive;
+      if (fits && there.near(1, limits_.noise())) fitting.push_back(&tried);
     }
     return best_of(fitting, off);
   }
 
   bool has_blank_rows() const {
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (residuals_.blank(row) != Blank::kNo && declared_off(row)) return true;
+      if (residuals_.blank(row) != Blank::kNo && limits_.declared_off(row)) return true;
     }
     return false;
   }
@@ -371,7 +310,7 @@ class Judge {
     std::map<Blank, std::vector<Index>> blank;
     for (Index row = 0; row < residuals_.rows(); ++row) {
       const Blank kind = residuals_.blank(row);
-      if (kind == Blank::kNo || !declared_off(row)) continue;
+      if (kind == Blank::kNo || !limits_.declared_off(row)) continue;
       left_out[as_size(row)] = true;
       blank[kind].push_back(row);
     }
@@ -385,7 +324,7 @@ class Judge {
     }
     if (all) {
       out.comparisons = std::move(out_.comparisons);
-      out.noise = noise_;
+      out.noise = limits_.noise();
     }
     if (out.verdict == Verdict::kUnclear) {
       out.text = "as far as this precision tells, and these fit as well: " + out.text;
@@ -440,8 +379,9 @@ class Judge {
   std::vector<Index> rows_of(const Tried& tried) const {
     std::vector<Index> rows;
     for (const RowResidual& row : tried.rows) {
-      if (is_left_out(row.row)) continue;
-      if (row.squared > noise_ || std::isinf(residuals_.misfit(row.row))) rows.push_back(row.row);
+      if (limits_.is_left_out(row.row)) continue;
+      if (row.squared > limits_.noise() || std::isinf(residuals_.misfit(row.row)))
+        rows.push_back(row.row);
     }
     return rows;
   }
@@ -497,8 +437,7 @@ class Judge {
 
   const Residuals& residuals_;
   const std::vector<Tried>& tried_;
-  std::vector<bool> left_out_;
-  double noise_;
+  const RowLimits limits_;
   std::vector<const Tried*> preferred_, undecided_, equals_;
   Judgement out_;
 };
