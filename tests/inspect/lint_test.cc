@@ -1,10 +1,15 @@
 // The findings of check: each on a small input that has the fault, and not on inputs without it.
 #include "maskctl/inspect/check/lint.h"
 
+#include <fmt/format.h>
+
 #include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "inspect/random_masks.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/recognise.h"
@@ -12,6 +17,7 @@
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/rule.h"
 #include "support/catch_compat.h"
+#include "support/rounds.h"
 
 namespace maskctl {
 namespace {
@@ -336,6 +342,36 @@ TEST_CASE("steps that show the future, or other documents in some heads, are tol
   CHECK(of(four, "causal | heads:0{doc:lens=13+35} | heads:1{doc:lens=14+34}") ==
         Ids{"heads-documents"});
   CHECK(of(four, "causal | heads:1{doc:lens=5+20+23}") == Ids{"heads-documents"});
+}
+
+TEST_CASE("a rectangle between long documents is found beside padding that sees itself", "[lint]") {
+  std::mt19937 random(29);
+  const auto from = [&random](Index low, Index high) {  // inclusive
+    return low + static_cast<Index>(random()) % (high - low + 1);
+  };
+  for (Index i = 0; i < test::rounds<Index>(24); ++i) {
+    std::vector<Index> lengths;
+    for (Index n = from(3, 6); n > 0; --n) lengths.push_back(from(120, 400));
+    const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+    const Index padding = from(0, 40);
+    std::string chain = fmt::format("doc:lens={}", joined(lengths, "+"));
+    for (Index n = 0; n < padding; ++n) chain += "+1";
+    chain += i % 3 == 0 ? " | window:keys=64" : " | causal";
+    // Keys that end before the last document, which some of its queries see.
+    const Index last = tokens - lengths.back(), k = from(1, last - 20),
+                q = from(last + 5, tokens - 30);
+    const Index wide = from(2, 19), high = from(1, 24);
+    const std::string leak =
+        fmt::format(" | open:q={}-{},k={}-{}", q, q + high - 1, i % 4 == 1 ? last - wide : k,
+                    (i % 4 == 1 ? last : k + wide) - 1);
+    INFO(chain << leak);
+    const auto said = [&](const std::string& steps) {
+      const Index n = tokens + padding;
+      return ids(lint_pattern(pattern_of(made(n, n, steps)), "w").value_or(Findings{}));
+    };
+    CHECK(said(chain).empty());
+    CHECK(said(chain + leak) == Ids{"nearly"});
+  }
 }
 
 TEST_CASE("strides and selected keys are no stray cells, and irregular masks are not judged",

@@ -114,9 +114,11 @@ bool are_documents(const Chain& chain) {
 }
 
 /// Whether there are several documents and each is long enough to be one: those of a token or two
-/// may only stand for single cells.
+/// may only stand for single cells. At both ends, single tokens may be padding that sees itself.
 bool are_long(std::span<const Index> lengths) {
   constexpr Index kLeast = 2, kLeastOnAverage = 4;
+  while (!lengths.empty() && lengths.front() == 1) lengths = lengths.subspan(1);
+  while (!lengths.empty() && lengths.back() == 1) lengths = lengths.first(lengths.size() - 1);
   const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
   return lengths.size() > 1 && std::ranges::min(lengths) >= kLeast &&
          tokens >= kLeastOnAverage * std::ssize(lengths);

@@ -14,6 +14,7 @@
 #include "maskctl/inspect/recognise/description.h"
 #include "maskctl/inspect/recognise/edges.h"
 #include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/own_runs.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/chunk.h"
@@ -358,10 +359,8 @@ class BorderSearch {
 }  // namespace
 
 std::vector<Chain> packed_chains(const PlanePtr& plane) {
-  if (plane->queries() != plane->keys() || plane->keys() == 0 || plane->keys() > kMostTokens) {
-    return {};
-  }
-  return BorderSearch(plane).run();
+  if (plane->queries() != plane->keys() || plane->keys() == 0) return {};
+  return plane->keys() <= kMostTokens ? BorderSearch(plane).run() : chains_by_own_runs(*plane);
 }
 
 }  // namespace maskctl::recognition
