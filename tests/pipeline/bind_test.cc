@@ -91,6 +91,8 @@ TEST_CASE("doc binds one source, two sources, and lengths") {
   CHECK(two.kv.array.elements() == 6);
   CHECK(two.pad_id == 0);
   CHECK(only<step::DocumentLengths>("doc:lens=3+0+5").lengths == std::vector<Index>{3, 0, 5});
+  CHECK(only<step::DocumentLengths>("doc:lens=3+2*3+1").lengths ==
+        std::vector<Index>{3, 2, 2, 2, 1});
   CHECK(only<step::Document>("doc:\"odd =,|{}'name.npy\"").q.text == "odd =,|{}'name.npy");
 }
 
@@ -299,6 +301,9 @@ TEST_CASE("defaults and other spellings print in the shortest form") {
       {"window:left=3,right=none,offset=0", "window:left=3"},
       {"doc:ids.npy,pad-id=-1", "doc:ids.npy"},
       {"doc:lens=03+5", "doc:lens=3+5"},
+      {"doc:lens=3+1+1*6+1", "doc:lens=3+1*8"},
+      {"doc:lens=3+1*7", "doc:lens=3+1+1+1+1+1+1+1"},
+      {"doc:lens=4*2,3", "doc:lens=4+4+3"},
       {"pad:lens.npy,side=right,of=kv", "pad:lens.npy"},
       {"block:map.npy,size=64", "block:map.npy,size=64x64"},
       {"random:sparsity=0.50,seed=0", "random:sparsity=0.5"},

@@ -78,7 +78,7 @@ inline bool sees_future(const PlainCells& cells, Index b, Index h, bool all) {
   }) > 0;
 }
 
-/// The lengths that the message names, as in "are 20+44 tokens long".
+/// The lengths that the message names, as in "are 20+44+1*9 tokens long".
 inline std::vector<Index> lengths_of(const Claimed& claim) {
   std::vector<Index> out;
   const std::string& text = claim.finding.message;
@@ -86,6 +86,11 @@ inline std::vector<Index> lengths_of(const Claimed& claim) {
     std::size_t used = 0;
     out.push_back(std::stoll(text.substr(at), &used));
     at += used;
+    if (text[at] == '*') {
+      const Index times = std::stoll(text.substr(at + 1), &used);
+      out.insert(out.end(), static_cast<std::size_t>(times - 1), out.back());
+      at += 1 + used;
+    }
     if (text[at] != '+') return out;
     ++at;
   }

@@ -12,12 +12,13 @@
 namespace maskctl::test {
 
 inline std::vector<Index> numbers_said(const std::string& text) {
-  static const std::regex number(R"((\d+)(?:-(\d+))?)");
+  static const std::regex number(R"((\d+)(?:-(\d+)|\*(\d+))?)");
   std::vector<Index> out;
   for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
     const Index first = number_said((*at)[1]);
     const Index last = (*at)[2].matched ? number_said((*at)[2]) : first;
-    for (Index i = first; i <= last; ++i) out.push_back(i);
+    const Index times = (*at)[3].matched ? number_said((*at)[3]) : 1;
+    for (Index i = first; i <= last; ++i) out.insert(out.end(), static_cast<std::size_t>(times), i);
   }
   return out;
 }
@@ -26,9 +27,9 @@ inline std::vector<Index> numbers_said(const std::string& text) {
 /// plane whose cells are these and no others.
 inline bool documents_with_rules_hold(const std::string& text, const Dense& cells, Index b,
                                       Index h) {
-  static const std::regex form(R"((.*), in documents of ([0-9+]+) tokens)"),
+  static const std::regex form(R"((.*), in documents of ([0-9+*]+) tokens)"),
       part(R"(documents? ([0-9, -]+) (is|are|sees|see) ([^;]*))"),
-      prefix(R"(causal behind (?:a prefix|prefixes) of ([0-9+]+))");
+      prefix(R"(causal behind (?:a prefix|prefixes) of ([0-9+*]+))");
   std::smatch m;
   if (!std::regex_match(text, m, form)) return false;
   const std::vector<Index> lengths = numbers_said(m[2]);

@@ -231,8 +231,8 @@ Finding documents_differ(const Pattern& pattern, Index batch, Index head, Index 
   return {&lint_rule(FindingId::kHeadsDocuments),
           fmt::format("the documents of head {} are {} tokens long, and head {} sees across their "
                       "borders in {}, the first of query {}{}",
-                      head, joined(lengths, "+"), other, counted(across.cells, "cell"),
-                      across.query, opened ? "; rows of padding that see every key left out" : ""),
+                      head, list_text(lengths), other, counted(across.cells, "cell"), across.query,
+                      opened ? "; rows of padding that see every key left out" : ""),
           {batch, head, {}, {}, {}, {}},
           across.cells};
 }

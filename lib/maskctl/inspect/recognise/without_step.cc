@@ -89,10 +89,10 @@ std::string words_of(std::span<const OwnRule> documents) {
   };
   add(causal, " is causal", " are causal");
   add(full, " sees all of itself", " see all of themselves");
-  const std::string their = joined(prefixes, "+");
+  const std::string their = list_text(prefixes);
   add(prefixed, (" is causal behind a prefix of " + their).c_str(),
       (" are causal behind prefixes of " + their).c_str());
-  return joined(parts, "; ") + ", in documents of " + joined(lengths, "+") + " tokens";
+  return joined(parts, "; ") + ", in documents of " + list_text(lengths) + " tokens";
 }
 
 /// For each key the first query that sees it, or the number of queries; nothing unless each query

@@ -18,17 +18,24 @@ NamedArray fields::numbers(const std::vector<Index>& values) {
 }
 
 std::string list_text(std::span<const Index> values) {
+  constexpr Index kRepeated = 8;
   std::string out;
-  for (const Index value : values) {
-    if (!out.empty()) out += '+';
-    out += std::to_string(value);
+  while (!values.empty()) {
+    const auto other = std::ranges::find_if(values, [&](Index v) { return v != values.front(); });
+    const Index times = other - values.begin();
+    for (Index i = 0; i < (times < kRepeated ? times : 1); ++i) {
+      if (!out.empty()) out += '+';
+      out += std::to_string(values.front());
+    }
+    if (times >= kRepeated) out += fmt::format("*{}", times);
+    values = values.subspan(as_size(times));
   }
   return out;
 }
 
 bool is_list_text(std::string_view text) {
   return !text.empty() && is_digit(text.front()) && is_digit(text.back()) &&
-         std::ranges::all_of(text, [](char c) { return is_digit(c) || c == '+'; });
+         std::ranges::all_of(text, [](char c) { return is_digit(c) || c == '+' || c == '*'; });
 }
 
 std::string real_text(double value) {

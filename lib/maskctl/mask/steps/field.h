@@ -238,7 +238,7 @@ constexpr Field pad_id() {
 
 /// The shortest text that reads back as the same number.
 std::string real_text(double value);
-/// Lengths as text: "3+5".
+/// Lengths as text: "3+5"; eight equal ones or more in a row are said once, as in "3+1*196".
 std::string list_text(std::span<const Index> values);
 /// The value as it is written after "KEY="; nothing for an absent value. An array without a name is
 /// written as its numbers, and gives nothing if the argument needs a SOURCE.
@@ -248,7 +248,7 @@ std::optional<std::string> value_text(const Field& field, const FieldValue& valu
 /// masks, not their names; true for values of all other types.
 bool same_content(const FieldValue& a, const FieldValue& b);
 
-/// True for digits and '+' only: a list of lengths rather than a file.
+/// True for digits, '+' and '*' only: a list of lengths rather than a file.
 bool is_list_text(std::string_view text);
 /// True if the array is written as its numbers, not as the name of a SOURCE.
 inline bool is_list(const NamedArray& array) {

@@ -12,10 +12,29 @@
 namespace maskctl {
 namespace {
 
-/// True for two or more numbers joined by '+': "0+3", "-1+2".
+constexpr Index kMostListed = Index{1} << 24;
+
+/// A number of a list, and how often it stands there: "5", or "1*196".
+struct Listed {
+  std::string_view number;
+  std::optional<Index> times = 1;  // absent: the text after '*' is no count
+};
+Listed listed(std::string_view part) {
+  const auto at = part.find('*');
+  if (at == std::string_view::npos) return {part};
+  const auto times = integer_from(part.substr(at + 1));
+  return {part.substr(0, at), times && *times > 0 ? times : std::nullopt};
+}
+
+/// True for two or more numbers joined by '+', or one with a count: "0+3", "-1+2", "4*8".
 bool is_number_list(std::string_view text) {
   const auto parts = split(text, '+');
-  return parts.size() > 1 && std::ranges::all_of(parts, is_integer_text);
+  const auto is_number = [](std::string_view part) {
+    const Listed one = listed(part);
+    return one.times && is_integer_text(one.number);
+  };
+  return (parts.size() > 1 || text.find('*') != std::string_view::npos) &&
+         std::ranges::all_of(parts, is_number);
 }
 
 std::string joined_or(const std::vector<std::string_view>& words) {
@@ -144,18 +163,25 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
   const Field& spec = declared(name);
-  std::vector<Index> values;
   const Arg* arg = find(name);
-  if (!arg) return values;
-  for (const std::string_view part : split(arg->value, '+')) {
-    const auto value = integer_from(part);
-    if (!value || *value < 0) {
-      refuse_value(*arg,
-                   fmt::format("{} expects lengths of 0 to {} joined by '+' or ',', got '{}'",
-                               label(spec), kMaxArgument, printable(part)),
-                   part);
+  if (!arg) return {};
+  return numbers(*arg, 0, [&](std::string_view part) {
+    return fmt::format("{} expects lengths of 0 to {} joined by '+' or ',', got '{}'", label(spec),
+                       kMaxArgument, printable(part));
+  });
+}
+
+std::vector<Index> StepArguments::numbers(
+    const Arg& arg, Index least, const std::function<std::string(std::string_view)>& wrong) const {
+  std::vector<Index> values;
+  for (const std::string_view part : split(arg.value, '+')) {
+    const Listed one = listed(part);
+    const auto value = integer_from(one.number);
+    if (!value || *value < least || !one.times) refuse_value(arg, wrong(part), part);
+    if (*one.times > kMostListed - std::ssize(values)) {
+      refuse_value(arg, fmt::format("more than {} numbers", kMostListed), part);
     }
-    values.push_back(*value);
+    values.insert(values.end(), as_size(*one.times), *value);
   }
   return values;
 }
@@ -215,18 +241,10 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   if (!arg) return {};
   if (is_number_list(arg->value)) {
     const Field& spec = declared(name);
-    std::vector<Index> values;
-    for (const std::string_view part : split(arg->value, '+')) {
-      const auto value = integer_from(part);
-      if (!value || *value < spec.min) {
-        refuse_value(*arg,
-                     fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
-                                 printable(part)),
-                     part);
-      }
-      values.push_back(*value);
-    }
-    return fields::numbers(values);
+    return fields::numbers(numbers(*arg, spec.min, [&](std::string_view part) {
+      return fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
+                         printable(part));
+    }));
   }
   if (is_integer_text(arg->value)) {
     return fields::numbers({checked_integer(*arg, declared(name), "a whole number or a file")});

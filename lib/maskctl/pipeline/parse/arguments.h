@@ -1,6 +1,7 @@
 // Checks the arguments of one step against the table of steps, and reads them by type.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,10 @@ class StepArguments {
   [[noreturn]] void refuse(std::string_view name, const std::string& message) const;
 
  private:
+  /// The numbers of a list such as "3+5+1*196", which has 1 as often as 196 times; `wrong` says of
+  /// a part that it is no number of at least `least`, or has no count of at least 1.
+  std::vector<Index> numbers(const Arg& arg, Index least,
+                             const std::function<std::string(std::string_view)>& wrong) const;
   const Arg* find(std::string_view name) const;
   const Field& declared(std::string_view name) const;
   std::string label(const Field& spec) const;

@@ -141,7 +141,7 @@ class Parser {
   /// True for numbers and ranges that are not quoted.
   static bool is_list(const Arg& arg) {
     const bool bare = arg.position.end - arg.value_begin == std::ssize(arg.value);
-    return bare && arg.value.find_first_not_of("0123456789+-") == std::string::npos &&
+    return bare && arg.value.find_first_not_of("0123456789+-*") == std::string::npos &&
            arg.value.find_first_of("0123456789") != std::string::npos;
   }
 
