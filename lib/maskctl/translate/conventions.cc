@@ -48,6 +48,7 @@ std::string_view meaning(ArgumentMeaning of) {
       "R: R keys after the query's own",
       "N: the keys in the query's chunk of N",
       "N: the keys in the query's chunk of N, none after its own",
+      "causal: no key after the query's own; None or full: all keys",
       "causal or not, and the alignment",
       "TOP_LEFT or BOTTOM_RIGHT",
       "True: bottom-right",

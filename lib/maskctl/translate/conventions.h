@@ -26,6 +26,7 @@ enum class ArgumentMeaning : std::uint8_t {
   kRight,        // R: R keys after the query's own
   kChunk,        // N: the keys in the query's chunk of N keys
   kCausalChunk,  // as kChunk, without keys after the query's own
+  kCausalWord,   // "causal" or CAUSAL: no key after the query's own; None or FULL: all keys
   kMaskType,     // mask type of Transformer Engine: causal or not, and the alignment
   kAlignment,    // TOP_LEFT or BOTTOM_RIGHT
   kBottomRight,  // True: bottom-right; ignored if a mask type decides the alignment

@@ -8,11 +8,10 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/translate/read/arguments.h"
 
 namespace maskctl {
 namespace {
-
-using Side = std::optional<Index>;
 
 bool takes_list(const Argument& argument) {
   static constexpr ArgumentMeaning kLists[] = {
@@ -21,29 +20,29 @@ bool takes_list(const Argument& argument) {
   return std::ranges::find(kLists, argument.meaning) != std::end(kLists);
 }
 
+/// The call of a variable as one of the constructor that made it.
+Python with_constructor(const LibrarySource& source, const Python& call) {
+  Python out = call;
+  const auto made = source.text.names.find(call.text);
+  if (made != source.text.names.end() && made->second.kind == Python::Kind::kCall) {
+    out.text = last_name(made->second.text);
+  }
+  return out;
+}
+
 class Call {
  public:
-  Call(const LibrarySource& source, const Python& call) : source_(source), call_(call) {}
+  Call(const LibrarySource& source, const Python& call)
+      : source_(source), call_(with_constructor(source, call)), arguments_(source) {}
   ParsedCall read(const Convention& row);
   const Convention& row() const;
   void check(const Convention& row) const;
 
  private:
-  std::string callee() const;
   [[noreturn]] void fail_unknown(const std::vector<const Convention*>& rows, const std::string& key,
                                  const Python& given) const;
   bool knows(const Convention& row, std::string_view name) const;
   void take_positional(const Convention& row, ParsedCall& parsed);
-  void take(const Argument& argument, const Python& value, ParsedCall& parsed);
-  void take_chunk(const Argument& argument, const Python& given, ParsedCall& parsed);
-  void take_alignment(const Python& given, ParsedCall& parsed);
-  void take_bottom_right(const Python& given, ParsedCall& parsed);
-  void take_pair(const Python& value, bool both, ParsedCall& parsed);
-  void take_signed_pair(const Python& value, ParsedCall& parsed);
-  void take_mask_type(const Python& value, ParsedCall& parsed);
-  void take_offset(const Python& value, ParsedCall& parsed);
-  void take_unread(const Argument& argument, const Python& given) const;
-  void take_new_keys(const Python& given, ParsedCall& parsed) const;
   void take_pages(ParsedCall& parsed) const;
   void take_defaults(const Convention& row, ParsedCall& parsed);
   void drop_shape(const Convention& row, std::vector<const Python*>& values, ParsedCall& parsed);
@@ -51,27 +50,11 @@ class Call {
   void check_required(const Convention& row, std::size_t given) const;
 
   Python value(const Python& given) const { return resolved(source_.text, given); }
-  bool is_none(const Python& given) const { return value(given).is_word("None"); }
-  Side side(const Python& given, Index least) const;
-  Index number(const Python& given, Index least) const;
-  bool boolean(const Python& given) const;
-  std::vector<Index> list(const Python& given) const;
-  std::vector<Index> one_or_list(const Python& given) const;
-  std::vector<Index> differences(const Python& given) const;
 
   const LibrarySource& source_;
-  const Python& call_;
+  Python call_;
+  ArgumentReader arguments_;
 };
-
-/// The library's name of the function that is called. A variable is replaced by the name of the
-/// constructor that made it.
-std::string Call::callee() const {
-  const auto made = source_.text.names.find(call_.text);
-  if (made != source_.text.names.end() && made->second.kind == Python::Kind::kCall) {
-    return std::string(last_name(made->second.text));
-  }
-  return call_.text;
-}
 
 bool Call::knows(const Convention& row, std::string_view name) const {
   const bool shape = source_.library.shaped && name == "shape";
@@ -97,7 +80,7 @@ void Call::fail_unknown(const std::vector<const Convention*>& rows, const std::s
 }
 
 const Convention& Call::row() const {
-  const std::string name = callee();
+  const std::string& name = call_.text;
   std::vector<std::string_view> calls;
   const Library& library = source_.library;
   for (const Convention& row : library.calls) {
@@ -122,113 +105,6 @@ const Convention& Call::row() const {
   source_.fail(call_.position, "arguments of different calls cannot be combined");
 }
 
-Index Call::number(const Python& given, Index least) const {
-  const auto out = number_in(source_.text, given);
-  if (!out) source_.fail(given.position, "expected a whole number");
-  if (*out < least) {
-    source_.fail(given.position, fmt::format("{}: expected at least {}", *out, least));
-  }
-  return *out;
-}
-
-/// One side of a window. Nothing (unbounded) for None, and for negative numbers, as in flash-attn
-/// and others; in libraries whose masks have a shape, a negative side is beyond the diagonal.
-Side Call::side(const Python& given, Index least) const {
-  if (is_none(given)) return std::nullopt;
-  const Index out = number(given, std::numeric_limits<Index>::min());
-  if (out < 0) return source_.library.shaped ? Side(out) : std::nullopt;
-  if (out < least) {
-    source_.fail(given.position, fmt::format("{}: expected at least {}", out, least));
-  }
-  return out;
-}
-
-bool Call::boolean(const Python& given) const {
-  const Python out = value(given);
-  if (out.is_word("True") || out.is_word("true")) return true;
-  if (out.is_word("False") || out.is_word("false")) return false;
-  if (out.kind == Python::Kind::kNumber && (out.number == 0 || out.number == 1))
-    return out.number == 1;
-  source_.fail(given.position, "expected True or False");
-}
-
-std::vector<Index> Call::list(const Python& given) const {
-  const auto out = numbers_in(source_.text, given);
-  if (!out) {
-    source_.fail(given.position, "expected a list of numbers, as in torch.tensor([0, 3, 8])");
-  }
-  if (std::ranges::any_of(*out, [](Index n) { return n < 0; })) {
-    source_.fail(given.position, "expected numbers of at least 0");
-  }
-  return *out;
-}
-
-std::vector<Index> Call::one_or_list(const Python& given) const {
-  const auto one = number_in(source_.text, given);
-  return one ? std::vector{number(given, 0)} : list(given);
-}
-
-std::vector<Index> Call::differences(const Python& given) const {
-  const std::vector<Index> ends = list(given);
-  std::vector<Index> out;
-  const bool ascends = !ends.empty() && ends.front() == 0 && std::ranges::is_sorted(ends);
-  if (!ascends)
-    source_.fail(given.position, "expected numbers that start at 0 and do not decrease");
-  for (std::size_t i = 1; i < ends.size(); ++i) out.push_back(ends[i] - ends[i - 1]);
-  return out;
-}
-
-/// Reads (L, R) or, if `both`, a single W for both sides.
-void Call::take_pair(const Python& given, bool both, ParsedCall& parsed) {
-  const Python pair = value(given);
-  if (pair.is_word("None")) return;
-  parsed.sides_given = true;
-  if (pair.kind == Python::Kind::kList && pair.items.size() == 2) {
-    parsed.left = side(pair.items[0], 0);
-    parsed.right = side(pair.items[1], 0);
-  } else if (both && number_in(source_.text, given)) {
-    parsed.both = number(given, 0);
-  } else {
-    source_.fail(given.position, both ? "expected (L, R) or W" : "expected (L, R)");
-  }
-}
-
-/// Reads (L, R), of which a negative side is beyond the diagonal.
-void Call::take_signed_pair(const Python& given, ParsedCall& parsed) {
-  const Python pair = value(given);
-  if (pair.is_word("None")) return;
-  if (pair.kind != Python::Kind::kList || pair.items.size() != 2) {
-    source_.fail(given.position, "expected (L, R)");
-  }
-  const auto side = [&](const Python& one) {
-    return is_none(one) ? Side() : Side(number(one, -kMaxArgument));
-  };
-  const Side left = side(pair.items[0]), right = side(pair.items[1]);
-  const Side end = parsed.causal ? Side(0) : right;
-  if (left && end && *left + *end < 0) return;
-  parsed.left = left;
-  parsed.right = right;
-}
-
-void Call::take_unread(const Argument& argument, const Python& given) const {
-  if (is_default(argument, value(given))) return;
-  source_.fail(given.position,
-               fmt::format("{} changes the mask in a way that is not read; leave it at {}",
-                           argument.name, argument.fallback));
-}
-
-/// Reads the number of keys of an array [B, S, H, D]: empty((B, S, H, D)), or any other name.
-void Call::take_new_keys(const Python& given, ParsedCall& parsed) const {
-  const Python array = value(given);
-  if (array.is_word("None")) return;
-  const bool shaped = array.kind == Python::Kind::kCall && !array.items.empty();
-  const auto shape = shaped ? numbers_in(source_.text, array.items.front()) : std::nullopt;
-  if (!shape || shape->size() < 3) {
-    source_.fail(given.position, "expected None, or an array as empty((B, S, H, D))");
-  }
-  parsed.new_keys = shape->at(shape->size() - 3);
-}
-
 /// Counts the keys of documents that lie in pages; without lengths each has one query.
 void Call::take_pages(ParsedCall& parsed) const {
   if (!parsed.pages || !parsed.last_page || !parsed.page_size) return;
@@ -247,162 +123,6 @@ void Call::take_pages(ParsedCall& parsed) const {
   }
   if (!parsed.lengths) parsed.lengths = std::vector<Index>(keys.size(), 1);
   parsed.key_lengths = std::move(keys);
-}
-
-void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
-  const Python out = value(given);
-  std::string type = out.text;
-  static constexpr std::string_view kTypes[] = {"no_mask",
-                                                "padding",
-                                                "causal",
-                                                "padding_causal",
-                                                "causal_bottom_right",
-                                                "padding_causal_bottom_right"};
-  if (type == "causal_padding") type = "padding_causal";
-  if (std::ranges::find(kTypes, type) == std::end(kTypes)) {
-    source_.fail(given.position,
-                 "expected no_mask, padding, causal, padding_causal, causal_bottom_right or "
-                 "padding_causal_bottom_right");
-  }
-  parsed.causal = type.find("causal") != type.npos;
-  parsed.align = !parsed.causal                   ? Align::kUnset
-                 : type.ends_with("bottom_right") ? Align::kBottomRight
-                                                  : Align::kTopLeft;
-}
-
-/// Reads an offset: a number, KV_LEN - Q_LEN, or KV_LEN - Q_LEN plus or minus a number.
-void Call::take_offset(const Python& given, ParsedCall& parsed) {
-  const Python out = value(given);
-  const bool sum = (out.is_binary("+") || out.is_binary("-")) &&
-                   out.items[0].kind == Python::Kind::kOperator &&
-                   number_in(source_.text, out.items[1]);
-  if (sum) {
-    take_offset(out.items[0], parsed);
-    const Index by = *number_in(source_.text, out.items[1]);
-    parsed.offset += out.text == "-" ? -by : by;
-    return;
-  }
-  const bool moved = out.is_binary("-") &&
-                     (out.items[0].is_word("KV_LEN") || out.items[0].is_word("kv_len")) &&
-                     (out.items[1].is_word("Q_LEN") || out.items[1].is_word("q_len"));
-  if (moved) {
-    parsed.align = Align::kBottomRight;
-    return;
-  }
-  if (!number_in(source_.text, given)) {
-    source_.fail(given.position, "expected a number or KV_LEN - Q_LEN");
-  }
-  parsed.offset = *number_in(source_.text, given);
-  parsed.align = Align::kTopLeft;
-}
-
-void Call::take_chunk(const Argument& argument, const Python& given, ParsedCall& parsed) {
-  parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
-  if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
-  if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
-  if (parsed.chunk && argument.meaning == ArgumentMeaning::kCausalChunk) parsed.causal = true;
-}
-
-void Call::take_alignment(const Python& given, ParsedCall& parsed) {
-  const Python out = value(given);
-  const bool top = out.text.ends_with("TOP_LEFT");
-  if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
-    source_.fail(given.position, "expected TOP_LEFT or BOTTOM_RIGHT");
-  }
-  parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
-}
-
-/// Reads an alignment, which a causal mask type overrides.
-void Call::take_bottom_right(const Python& given, ParsedCall& parsed) {
-  if (parsed.align != Align::kUnset || is_none(given)) return;
-  parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
-}
-
-void Call::take(const Argument& argument, const Python& given, ParsedCall& parsed) {
-  if (source_.given.empty()) source_.subject = argument.name;
-  switch (argument.meaning) {
-    case ArgumentMeaning::kCausal:
-      parsed.causal = boolean(given);
-      return;
-    case ArgumentMeaning::kKeys:
-      parsed.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
-      return;
-    case ArgumentMeaning::kKeysAround:
-      if (!is_none(given)) parsed.both = number(given, 1) - 1;
-      return;
-    case ArgumentMeaning::kSides:
-      return take_pair(given, false, parsed);
-    case ArgumentMeaning::kSidesOrBoth:
-      return take_pair(given, true, parsed);
-    case ArgumentMeaning::kSignedSides:
-      return take_signed_pair(given, parsed);
-    case ArgumentMeaning::kLeft:
-      parsed.left = side(given, 0);
-      return;
-    case ArgumentMeaning::kLeftKeys:
-      parsed.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
-      return;
-    case ArgumentMeaning::kRight:
-      parsed.right = is_none(given) ? std::nullopt : Side(number(given, 0));
-      return;
-    case ArgumentMeaning::kChunk:
-    case ArgumentMeaning::kCausalChunk:
-      return take_chunk(argument, given, parsed);
-    case ArgumentMeaning::kMaskType:
-      return take_mask_type(given, parsed);
-    case ArgumentMeaning::kAlignment:
-      return take_alignment(given, parsed);
-    case ArgumentMeaning::kBottomRight:
-      return take_bottom_right(given, parsed);
-    case ArgumentMeaning::kOffset:
-      return take_offset(given, parsed);
-    case ArgumentMeaning::kLengths:
-      parsed.lengths = list(given);
-      return;
-    case ArgumentMeaning::kKeyLengths:
-      if (!is_none(given)) parsed.key_lengths = list(given);
-      return;
-    case ArgumentMeaning::kKeyStride:
-      parsed.key_stride = number(given, 0);
-      return;
-    case ArgumentMeaning::kKeyStarts:
-      parsed.key_starts = list(given);
-      return;
-    case ArgumentMeaning::kEnds:
-      if (!is_none(given)) parsed.lengths = differences(given);
-      return;
-    case ArgumentMeaning::kKeyEnds:
-      if (!is_none(given)) parsed.key_lengths = differences(given);
-      return;
-    case ArgumentMeaning::kValidQueries:
-      if (!is_none(given)) parsed.valid_queries = list(given);
-      return;
-    case ArgumentMeaning::kValidKeys:
-      if (!is_none(given)) parsed.valid_keys = list(given);
-      return;
-    case ArgumentMeaning::kUsedQueries:
-      if (!is_none(given)) parsed.used_queries = one_or_list(given);
-      return;
-    case ArgumentMeaning::kUsedKeys:
-      if (!is_none(given)) parsed.used_keys = one_or_list(given);
-      return;
-    case ArgumentMeaning::kNewKeys:
-      return take_new_keys(given, parsed);
-    case ArgumentMeaning::kPageEnds:
-      parsed.pages = differences(given);
-      return;
-    case ArgumentMeaning::kLastPage:
-      parsed.last_page = list(given);
-      return;
-    case ArgumentMeaning::kPageSize:
-      parsed.page_size = number(given, 1);
-      return;
-    case ArgumentMeaning::kUnread:
-      return take_unread(argument, given);
-    case ArgumentMeaning::kMask:  // read by the library's reader
-    case ArgumentMeaning::kNothing:
-      return;
-  }
 }
 
 /// Removes the shape of the mask if it is the first value; then the alignment is top-left.
@@ -454,7 +174,7 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
                                                next == 1 ? "" : "s"));
     }
     check_place(row, row.arguments[next], *item);
-    take(row.arguments[next++], *item, parsed);
+    arguments_.take(row.arguments[next++], *item, parsed);
   }
   check_required(row, next);
 }
@@ -490,16 +210,17 @@ void Call::check_required(const Convention& row, std::size_t given) const {
 void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
   parsed.causal = row.causal;
   parsed.align = source_.library.shaped ? Align::kUnset : row.align;
+  static constexpr ArgumentMeaning kWords[] = {
+      ArgumentMeaning::kAlignment, ArgumentMeaning::kMaskType, ArgumentMeaning::kCausalWord};
   for (const Argument& argument : row.arguments) {
     Python fallback;
     fallback.text = argument.fallback;
-    if (argument.meaning == ArgumentMeaning::kCausal && argument.fallback == "True") {
+    std::erase(fallback.text, '"');
+    const bool is_true = argument.fallback == "True" || argument.fallback == "1";
+    if (argument.meaning == ArgumentMeaning::kCausal && is_true) {
       parsed.causal = true;
-    } else if (argument.meaning == ArgumentMeaning::kAlignment) {
-      take_alignment(fallback, parsed);
-    } else if (argument.meaning == ArgumentMeaning::kMaskType) {
-      std::erase(fallback.text, '"');
-      take_mask_type(fallback, parsed);
+    } else if (std::ranges::find(kWords, argument.meaning) != std::end(kWords)) {
+      arguments_.take(argument, fallback, parsed);
     }
   }
 }
@@ -510,7 +231,9 @@ void Call::check(const Convention& row) const {
   }
   for (const Argument& argument : row.arguments) {
     const Python* given = named(call_, argument.name);
-    if (given && argument.meaning == ArgumentMeaning::kUnread) take_unread(argument, *given);
+    if (given && argument.meaning == ArgumentMeaning::kUnread) {
+      arguments_.take_unread(argument, *given);
+    }
   }
 }
 
@@ -520,7 +243,9 @@ ParsedCall Call::read(const Convention& row) {
   take_positional(row, parsed);
   // Reads keywords in the order of the table: an argument comes after those that override it.
   for (const Argument& argument : row.arguments) {
-    if (const Python* given = named(call_, argument.name)) take(argument, *given, parsed);
+    if (const Python* given = named(call_, argument.name)) {
+      arguments_.take(argument, *given, parsed);
+    }
   }
   take_pages(parsed);
   if (source_.library.settle) source_.library.settle(source_, call_.position, parsed);

@@ -14,6 +14,10 @@ namespace {
 
 const char* python(bool value) { return value ? "True" : "False"; }
 
+bool is_causal_word(std::string_view word) {
+  return word.find("causal") != word.npos || word.find("CAUSAL") != word.npos;
+}
+
 /// Writes the mask of a MaskForm as one particular call, if that call can express it.
 class CallWriter {
  public:
@@ -97,10 +101,10 @@ std::string CallWriter::misfit_band() const {
               ArgumentMeaning::kMaskType, ArgumentMeaning::kKeysAround})) {
     return "no right side of a window";
   }
-  const bool causal =
-      row_.causal || takes({ArgumentMeaning::kCausal, ArgumentMeaning::kMaskType,
-                            ArgumentMeaning::kRight, ArgumentMeaning::kSides,
-                            ArgumentMeaning::kSidesOrBoth, ArgumentMeaning::kCausalChunk});
+  const bool causal = row_.causal || takes({ArgumentMeaning::kCausal, ArgumentMeaning::kCausalWord,
+                                            ArgumentMeaning::kMaskType, ArgumentMeaning::kRight,
+                                            ArgumentMeaning::kSides, ArgumentMeaning::kSidesOrBoth,
+                                            ArgumentMeaning::kCausalChunk});
   if (form_.causal() && !causal) return "no argument for causal";
   if (form_.left &&
       !takes({ArgumentMeaning::kSides, ArgumentMeaning::kSidesOrBoth, ArgumentMeaning::kLeft,
@@ -109,7 +113,8 @@ std::string CallWriter::misfit_band() const {
   }
   if (form_.left && !form_.causal() && takes({ArgumentMeaning::kKeys}))
     return "its windows are causal";
-  if (takes({ArgumentMeaning::kKeysAround}) && form_.left != form_.right) {
+  const bool half = form_.causal() && takes({ArgumentMeaning::kCausal});
+  if (takes({ArgumentMeaning::kKeysAround}) && form_.left != form_.right && !half) {
     return "its windows are as wide after the query as before it";
   }
   const bool needs_chunk = std::ranges::any_of(row_.arguments, [](const Argument& argument) {
@@ -195,7 +200,11 @@ std::string CallWriter::value(const Argument& argument) {
   if (argument.read_only) return "";
   switch (argument.meaning) {
     case ArgumentMeaning::kCausal:
+      if (argument.fallback == "0" || argument.fallback == "1") return form_.causal() ? "1" : "0";
       return python(form_.causal());
+    case ArgumentMeaning::kCausalWord:
+      // The default is one of two words, `text` the other.
+      return form_.causal() == is_causal_word(argument.text) ? std::string(argument.text) : "";
     case ArgumentMeaning::kKeys:
     case ArgumentMeaning::kKeysAround:
       return form_.left ? std::to_string(*form_.left + 1) : "";
