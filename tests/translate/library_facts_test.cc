@@ -101,6 +101,22 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
                                "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
 }
 
+// TransformerEngine dot_product_attention.py: forward() takes what __init__ was given where its own
+// argument is None.
+TEST_CASE("Transformer Engine: arguments of the constructor count in the call") {
+  const auto read = [](const std::string& constructor, const std::string& call) {
+    return to_text(lib("te").read("attention = DotProductAttention(8, 64, " + constructor +
+                                  ")\nattention(q, k, v" + call + ")"));
+  };
+  const std::string window = "window:keys=5,align=bottom-right";
+  CHECK(read("attn_mask_type=\"causal_bottom_right\", window_size=(4, 0)", "") == window);
+  CHECK(read("attn_mask_type=\"causal_bottom_right\", window_size=(7, 0)",
+             ", window_size=(4, 0)") == window);
+  CHECK_THROWS_WITH(lib("te").read("attention = DotProductAttention(8, 64, \"causal\")\n"
+                                   "attention(q, k, v)"),
+                    Catch::Contains("give arguments of DotProductAttention by name"));
+}
+
 // jax splash_attention_mask.py: LocalMask(shape, window_size, offset) keeps
 // left: q + offset - left <= k, right: q + offset + right >= k; CausalMask(shape, offset) keeps
 // q + offset >= k. The offset may stand by position.

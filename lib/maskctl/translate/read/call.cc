@@ -20,13 +20,22 @@ bool takes_list(const Argument& argument) {
   return std::ranges::find(kLists, argument.meaning) != std::end(kLists);
 }
 
-/// The call of a variable as one of the constructor that made it.
+/// The call of a variable as one of the constructor that made it, with the arguments of both; those
+/// of the call come last, as they count.
 Python with_constructor(const LibrarySource& source, const Python& call) {
-  Python out = call;
   const auto made = source.text.names.find(call.text);
-  if (made != source.text.names.end() && made->second.kind == Python::Kind::kCall) {
-    out.text = last_name(made->second.text);
+  if (made == source.text.names.end() || made->second.kind != Python::Kind::kCall) return call;
+  const Python& constructor = made->second;
+  Python out = call;
+  out.text = last_name(constructor.text);
+  if (rows_of(source.library, out.text).empty()) return out;
+  for (const Python& item : constructor.items) {
+    const bool plain = item.kind == Python::Kind::kNumber || item.kind == Python::Kind::kWord;
+    if (plain && !item.is_word("True") && !item.is_word("False")) continue;
+    source.fail(item.position,
+                fmt::format("give arguments of {} by name", last_name(constructor.text)));
   }
+  out.named.insert(out.named.begin(), constructor.named.begin(), constructor.named.end());
   return out;
 }
 
