@@ -57,6 +57,7 @@ const std::map<std::string, Layer> kLayers = {
        "steps/expr.h",
        "steps/field.h",
        "steps/guess.h",
+       "steps/neighbourhood.h",
        "steps/positions.h",
        "steps/rule.h"}}},
     {"inspect",

@@ -100,8 +100,8 @@ _VLLM_HOME = "vllm/model_executor/layers/attention"
 
 SOURCES = [
     Source("sdpa", *_TORCH, "torch/nn/functional.py", "torch.nn.functional", {"scaled_dot_product_attention": _SDPA}),
-    Source("sdpa", *_TORCH, "torch/nn/attention/varlen.py", "torch.nn.attention.varlen", {"varlen_attn": _VARLEN}),
-    Source("sdpa", "torch", ("2.11.0",), "torch/nn/attention/varlen.py", "torch.nn.attention.varlen",
+    Source("varlen", *_TORCH, "torch/nn/attention/varlen.py", "torch.nn.attention.varlen", {"varlen_attn": _VARLEN}),
+    Source("varlen", "torch", ("2.11.0",), "torch/nn/attention/varlen.py", "torch.nn.attention.varlen",
            {"varlen_attn": _VARLEN[:_VARLEN.index(", enable_gqa")]}),
     Source("flex", *_TORCH, "torch/nn/attention/flex_attention.py", "torch.nn.attention.flex_attention",
            {"flex_attention": "query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, "

@@ -99,7 +99,7 @@ LAWS = {
     "sdpa scaled_dot_product_attention": Law(
         read={"is_causal": [True]}, unread={"attn_mask": MASK}, top_left=True,
         silent={"dropout_p": 0.1, "scale": 0.5, "enable_gqa": True}),
-    "sdpa varlen_attn": Law(
+    "varlen varlen_attn": Law(
         {"cu_seq_q": ENDS_Q, "cu_seq_k": ENDS_K, "max_q": 5, "max_k": 5},
         {"cu_seq_q": [OTHER_Q], "cu_seq_k": [OTHER_K], "window_size": [(-1, 0), (3, 1), (2, 0), (-1, 2), [1, 1]],
          "seqused_k": [[2, 1], [0, 2]]},
@@ -313,4 +313,4 @@ def test_causality_that_the_module_decides_is_not_guessed():
 
 def test_keys_without_ends_of_their_own_are_not_taken_for_those_of_queries():
     with pytest.raises(Error, match="^cu_seq_q$"):
-        mask_of_call("sdpa", "varlen_attn", (QUERIES, KEYS), {"cu_seq_q": np.array(ENDS_Q), "cu_seq_k": None})
+        mask_of_call("varlen", "varlen_attn", (QUERIES, KEYS), {"cu_seq_q": np.array(ENDS_Q), "cu_seq_k": None})

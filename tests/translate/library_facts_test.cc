@@ -10,56 +10,21 @@
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
-#include "translate/libraries.h"
+#include "translate/library_rule.h"
 
 namespace maskctl {
 namespace {
 
 using test::lib;
 
-/// Whether key k is open for query q, of so many queries and keys.
-using Rule = std::function<bool(Index q, Index k, Index queries, Index keys)>;
+using test::check_chain;
+using test::check_read;
+using test::code;
+using test::refused_with;
+using test::Rule;
+using test::written;
 
 Index floored(Index n, Index size) { return floor_div(n, size); }
-
-void check_chain(const Chain& chain, const Rule& rule, Index queries, Index keys) {
-  const Mask mask = maskctl::apply(Mask(full_plane(queries, keys)), chain);
-  for (Index q = 0; q < queries; ++q) {
-    for (Index k = 0; k < keys; ++k) {
-      INFO(to_text(chain) << " on " << queries << "x" << keys << " at " << q << "," << k);
-      REQUIRE((mask.plane(0, 0)->count({q, q + 1}, {k, k + 1}) == 1) == rule(q, k, queries, keys));
-    }
-  }
-}
-
-/// Checks what is read against the rule for all sizes to 7 x 7: Q = K, Q < K (a cache) and Q > K.
-void check_read(const Library& library, const std::string& text, const Rule& rule) {
-  INFO(text);
-  const Chain chain = library.read(text);
-  for (Index queries = 1; queries <= 7; ++queries) {
-    for (Index keys = 1; keys <= 7; ++keys) check_chain(chain, rule, queries, keys);
-  }
-}
-
-Translation written(const std::string& pipeline, const Library& library) {
-  return translate(test::bound(pipeline), library,
-                   [](const Step& step) { return to_text(Chain{step}); });
-}
-
-std::string code(const Translation& translation) {
-  std::string out;
-  for (const std::string& line : translation.code) out += line + "\n";
-  return out;
-}
-
-std::string refused_with(const Library& library, const std::string& text) {
-  try {
-    library.read(text);
-  } catch (const PipelineError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // In transformers masking_utils.py _preprocess_mask_arguments looks for documents in position_ids
 // where there is neither a cache nor an attention_mask.

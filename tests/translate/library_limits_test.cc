@@ -101,10 +101,22 @@ const Limits kLimits[] = {
     {lib("vllm"), "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
     {lib("ck_tile"), "ctbw2losdD", ""},
     {lib("flashmask"), "fctbw2lokKspdDirRLm", "causal window_size"},
-    {lib("sdpa"), "fctbw2lokKspdDirRLgxmhen", "is_causal cu_seq_q cu_seq_k window_size seqused_k"},
+    {lib("sdpa"), "fctbw2lokKspdDirRLgxmhen", "is_causal"},
+    {lib("varlen"), "fdDrRL", "cu_seq_q cu_seq_k window_size seqused_k"},
     {lib("mha"), "fctbw2lokKspdDirRLgxmhen", ""},
     {lib("jax"), "fctbw2lokKspdDirRLgxmhen",
      "is_causal local_window_size query_seq_lengths key_value_seq_lengths"},
+    {lib("onnx"), "fctbw2lokKspdDirRLgxmhen",
+     "is_causal left_window_size right_window_size nonpad_kv_seqlen"},
+    {lib("onnxruntime"), "cbwdD", "causal local_window_size seqlens_k"},
+    {lib("mlx"), "fctbw2lokKspdDirRLgxmhen", "mask"},
+    {lib("sglang"), "cbwd", "sliding_window_size"},
+    {lib("keras"), "fctbw2lokKspdDirRLgxmhen", "is_causal use_causal_mask sliding_window"},
+    {lib("natten"), "fcwdDRL", "is_causal cumulative_seqlen_Q cumulative_seqlen_KV"},
+    {lib("openvino"), "fctbw2lokKspdDirRLgxmhen", "causal"},
+    {lib("tensorrt-llm"), "cbwdD", "attention_mask attention_window_size"},
+    {lib("magi"), "fdDrRL", "cu_seqlens_q cu_seqlens_k causal window_size"},
+    {lib("megatron"), "cw", "window_size"},
 };
 
 TEST_CASE("what a library cannot express follows from its arguments") {

@@ -279,9 +279,9 @@ def varlen(function, query, key, value, cu_seq_q, cu_seq_k=None, **given):
     defaults = at_default(function, given)
     if given.get("block_table") is not None:
         positions = _positions.of(q=query, k=key, cu_seqlens_q=cu_seq_q, cu_seqlens_k=cu_seq_k, **given)
-        return _of_positions("sdpa", "varlen_attn", query, given, defaults, positions, "flash_attn.flash_attn_varlen_func")
+        return _of_positions("varlen", "varlen_attn", query, given, defaults, positions, "flash_attn.flash_attn_varlen_func")
     lengths = (1, query.shape[-2], query.shape[0], key.shape[0])
-    return _of_call("sdpa", "varlen_attn", lengths, query, given, defaults)
+    return _of_call("varlen", "varlen_attn", lengths, query, given, defaults)
 
 
 def _flash_arrays(q=None, k=None, k_cache=None, kv=None, qkv=None, num_heads_q=None, **_):

@@ -29,8 +29,19 @@ using Libraries = List<
     struct CkTile,
     struct Flashmask,
     struct Sdpa,
+    struct Varlen,
     struct Mha,
-    struct Jax>;
+    struct Jax,
+    struct Onnx,
+    struct Onnxruntime,
+    struct Mlx,
+    struct Sglang,
+    struct Keras,
+    struct Natten,
+    struct Openvino,
+    struct TensorrtLlm,
+    struct Magi,
+    struct Megatron>;
 // clang-format on
 
 /// The Library for a name in the list. Its file defines it with a function such as `const Library&

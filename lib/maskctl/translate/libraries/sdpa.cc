@@ -1,4 +1,4 @@
-// torch's scaled_dot_product_attention: is_causal, a CausalBias, or a dense mask; and varlen_attn.
+// torch's scaled_dot_product_attention: is_causal, a CausalBias, or a dense mask.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/read/expression.h"
@@ -15,17 +15,6 @@ constexpr Argument kSdpaArguments[] = {{"attn_mask", kMask, "None"},
                                        {"dropout_p", kNothing, "0.0"},
                                        {"scale", kNothing, "None"},
                                        {"enable_gqa", kNothing, "False"}};
-constexpr Argument kVarlenArguments[] = {{"cu_seq_q", kEnds, ""},
-                                         {"cu_seq_k", kKeyEnds, ""},
-                                         {"max_q", kNothing, ""},
-                                         {"max_k", kNothing, ""},
-                                         {"window_size", kSides, "(-1, -1)"},
-                                         {"seqused_k", kUsedKeys, "None"},
-                                         {"block_table", kUnread, "None"},
-                                         {"return_aux", kNothing, "None"},
-                                         {"scale", kNothing, "None"},
-                                         {"enable_gqa", kNothing, "False"},
-                                         {"num_splits", kNothing, "None"}};
 
 constexpr Convention kSdpaCalls[] = {{.call = "scaled_dot_product_attention",
                                       .align = Align::kTopLeft,
@@ -43,16 +32,7 @@ constexpr Convention kSdpaCalls[] = {{.call = "scaled_dot_product_attention",
                                       .align = Align::kBottomRight,
                                       .causal = true,
                                       .leading = "Q_LEN, KV_LEN",
-                                      .source = "torch.nn.attention.bias"},
-                                     {.call = "varlen_attn",
-                                      .align = Align::kBottomRight,
-                                      .documents = true,
-                                      .unbounded = "-1",
-                                      .leading = "query, key, value",
-                                      .arguments = kVarlenArguments,
-                                      .source = "torch 2.15 torch.nn.attention.varlen, which calls "
-                                                "flash-attn",
-                                      .written = false}};
+                                      .source = "torch.nn.attention.bias"}};
 
 Chain read_sdpa(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
@@ -65,20 +45,9 @@ Chain read_sdpa(const Library& library, std::string_view text) {
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   const std::string_view name = last_name(mask.text);
   const bool call = mask.kind == Python::Kind::kCall;
-  const bool attention =
-      mask.text.empty() || name == "scaled_dot_product_attention" || name == "varlen_attn";
+  const bool attention = mask.text.empty() || name == "scaled_dot_product_attention";
   if (call && (attention || name.starts_with("causal_"))) return chain_of_call(source, mask);
   return chain_of_expression(source, mask, Align::kTopLeft);
-}
-
-void write_sdpa_dense(const Chain& chain, const StepName& name, Translation& out) {
-  if (write_dense_mask(chain, name, out)) {
-    out.code.emplace_back("scaled_dot_product_attention(q, k, v, attn_mask=mask)");
-  }
-}
-
-void write_sdpa(const Chain& chain, const MaskForm& form, const StepName& name, Translation& out) {
-  write_call_or_dense(chain, form, name, out, write_sdpa_dense);
 }
 
 constexpr Library kSdpa = {
@@ -94,7 +63,7 @@ constexpr Library kSdpa = {
     .module = &kTorch,
     .calls = kSdpaCalls,
     .reader = read_sdpa,
-    .writer = write_sdpa};
+    .writer = write_call_or_mask};
 
 }  // namespace
 

@@ -276,6 +276,15 @@ Chain chain_of_expression(const LibrarySource& source, const Python& expression,
   return chain_of_classes(bare, expression, rows, step::Scoped::Axis::kBatch);
 }
 
+Chain chain_of_masked_call(const LibrarySource& source, std::string_view mask) {
+  Chain out;
+  if (const Python* dense = given_argument(source, mask)) {
+    out = chain_of_expression(source, *dense, Align::kTopLeft);
+  }
+  append(out, chain_of_call(source));
+  return out;
+}
+
 Chain read_mask_mod(const LibrarySource& source) {
   const auto mod = source.text.names.find("mask_mod");
   const Python& mask = mod != source.text.names.end() ? mod->second : source.text.last;

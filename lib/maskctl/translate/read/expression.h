@@ -15,6 +15,9 @@ namespace maskctl {
 /// q_idx counts from when Q != K: the first row (kTopLeft) or the first cached token
 /// (kBottomRight). Fails if no chain can express the mask.
 Chain chain_of_expression(const LibrarySource& source, const Python& expression, Align rows);
+/// The chain of the last call, which closes cells of the mask that its argument `mask` holds, if
+/// that is given. Further conditions of the call are joined by and.
+Chain chain_of_masked_call(const LibrarySource& source, std::string_view mask);
 /// The chain of the function mask_mod in the text, or else of the last function of q_idx and
 /// kv_idx.
 Chain read_mask_mod(const LibrarySource& source);

@@ -1,4 +1,4 @@
-// How code that makes arrays is written with torch and with JAX's numpy.
+// How code that makes arrays is written with torch, numpy and JAX's numpy.
 #pragma once
 
 #include <string_view>
@@ -29,5 +29,15 @@ inline constexpr ArrayModule kJaxNumpy = {.name = "jnp",
                                           .repeated = "jnp.repeat(jnp.arange({}), jnp.array([{}]))",
                                           .lengths = "Q_LEN, KV_LEN = q.shape[-3], k.shape[-3]",
                                           .head_axis = "-2"};
+
+inline constexpr ArrayModule kNumpy = {.name = "np",
+                                       .repeated = "np.repeat(np.arange({}), np.array([{}]))",
+                                       .lengths = kLengthsLine,
+                                       .head_axis = "1"};
+/// For arrays [batch, tokens, heads, head_dim].
+inline constexpr ArrayModule kNumpyHeadsLast = {.name = kNumpy.name,
+                                                .repeated = kNumpy.repeated,
+                                                .lengths = kJaxNumpy.lengths,
+                                                .head_axis = kJaxNumpy.head_axis};
 
 }  // namespace maskctl

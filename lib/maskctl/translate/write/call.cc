@@ -35,6 +35,15 @@ class CallWriter {
       return std::ranges::find(any, argument.meaning) != any.end();
     });
   }
+  /// Whether something other than a window says that the mask is causal.
+  bool flagged() const {
+    const auto flag = [](const Argument& argument) {
+      return !argument.read_only && (argument.meaning == ArgumentMeaning::kCausal ||
+                                     argument.meaning == ArgumentMeaning::kCausalWord ||
+                                     argument.meaning == ArgumentMeaning::kMaskType);
+    };
+    return row_.causal || std::ranges::any_of(row_.arguments, flag);
+  }
   bool window() const { return form_.left || (form_.right && !form_.causal()); }
   std::string misfit_band() const;
   std::string misfit_chunk() const;
@@ -211,13 +220,14 @@ std::string CallWriter::value(const Argument& argument) {
     case ArgumentMeaning::kSides:
     case ArgumentMeaning::kSidesOrBoth:
     case ArgumentMeaning::kSignedSides:
-      return window() ? pair() : "";
+      return window() || (form_.causal() && !flagged()) ? pair() : "";
     case ArgumentMeaning::kLeft:
       if (form_.left) return std::to_string(*form_.left);
       return argument.fallback.empty() ? std::string(row_.unbounded) : "";
     case ArgumentMeaning::kLeftKeys:
       return form_.left ? std::to_string(*form_.left + 1) : "";
     case ArgumentMeaning::kRight:
+      if (form_.causal() && flagged() && !argument.fallback.empty()) return "";
       if (form_.right) return std::to_string(*form_.right);
       return argument.fallback.empty() ? std::string(row_.unbounded) : "";
     case ArgumentMeaning::kChunk:

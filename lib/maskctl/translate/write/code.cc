@@ -95,4 +95,14 @@ void write_call_or_dense(const Chain& chain, const MaskForm& form, const StepNam
   if (whole.ok()) out = std::move(whole);
 }
 
+void write_call_or_mask(const Chain& chain, const MaskForm& form, const StepName& name,
+                        Translation& out) {
+  write_call_or_dense(chain, form, name, out,
+                      [](const Chain& cells, const StepName& names, Translation& code) {
+                        if (write_dense_mask(cells, names, code)) {
+                          code.code.emplace_back(code.library->dense);
+                        }
+                      });
+}
+
 }  // namespace maskctl

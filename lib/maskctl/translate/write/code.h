@@ -27,6 +27,8 @@ inline constexpr char kOffDiagonal[] =
 inline constexpr char kChunkOffset[] = "no argument for the offset of chunks";
 inline constexpr char kCausalChunks[] = "its chunks are causal too";
 inline constexpr char kUnknownLengths[] = "these ids are not lengths of consecutive documents";
+inline constexpr char kDiagonalUnknown[] =
+    "which diagonal it uses when Q != K is not stated (equal when Q = K: leave align= out)";
 inline constexpr char kCountedInside[] = "steps that count inside documents";
 }  // namespace refusal
 void refuse(Translation& out, std::string_view why);
@@ -61,5 +63,8 @@ void write_call_or_dense(const Chain& chain, const MaskForm& form, const StepNam
                          Translation& out,
                          void (*write_dense)(const Chain& chain, const StepName& name,
                                              Translation& out));
+/// write_call_or_dense() where Library::dense is the line that uses the mask.
+void write_call_or_mask(const Chain& chain, const MaskForm& form, const StepName& name,
+                        Translation& out);
 
 }  // namespace maskctl
