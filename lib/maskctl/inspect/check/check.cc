@@ -197,24 +197,25 @@ class Check {
 
   /// Drops the finding about a part of the future where a few steps make the mask exactly, or each
   /// plane of it, such as a prefix with a window: then that part is no group as a whole, but meant.
-  static void drop_future_of_rules(const Mask& mask, Findings& found) {
+  void drop_future_of_rules(const Mask& mask, Findings& found) {
     const auto future = std::ranges::find_if(
         found, [](const Finding& finding) { return finding.rule->key == FindingId::kFuturePart; });
     if (future == found.end()) return;
     try {
-      if (pattern_of(mask).is_rule || are_rules(mask)) found.erase(future);
+      if (pattern_of(mask, nullptr, planes_).is_rule || are_rules(mask)) found.erase(future);
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
     }
   }
 
   /// Whether each of a few planes is made by a rule of its own.
-  static bool are_rules(const Mask& mask) {
+  bool are_rules(const Mask& mask) {
     constexpr std::size_t kMostPlanes = 64;
     const std::span<const PlanePtr> planes = mask.distinct();
     return planes.size() > 1 && planes.size() <= kMostPlanes &&
-           std::ranges::all_of(
-               planes, [](const PlanePtr& plane) { return pattern_of(Mask(plane)).is_rule; });
+           std::ranges::all_of(planes, [this](const PlanePtr& plane) {
+             return pattern_of(Mask(plane), nullptr, planes_).is_rule;
+           });
   }
 
   /// The declared documents; else those of the mask itself, if they still fit it.
@@ -251,7 +252,7 @@ class Check {
     const bool known = given_.whole && !reads_mask(*given_.whole);
     Pattern pattern;
     try {
-      pattern = pattern_of(mask, tokens);
+      pattern = pattern_of(mask, tokens, planes_);
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
       if (!known) skip(NotLookedAt::kCells);
@@ -263,9 +264,9 @@ class Check {
         chain.empty() ? lint_pattern(pattern, "full") : lint_pattern(pattern, words_of(chain));
     if (!found && !known) skip(NotLookedAt::kAnyCells);
     Findings out = found ? *std::move(found) : lint_row_length(mask);
-    if (!found) std::ranges::move(lint_heads(pattern), std::back_inserter(out));
+    if (!found) std::ranges::move(lint_heads(pattern, planes_), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
-    if (out.empty()) out = lint_recognised(pattern);
+    if (out.empty()) out = lint_recognised(pattern, planes_);
     return out;
   }
 
@@ -306,6 +307,7 @@ class Check {
   const CheckedMask& given_;
   std::vector<const DocumentSource*> arrays_;  // all that describe the tokens
   std::optional<PaddedLengths> padded_;
+  recognition::KnownPlanes planes_;  // what was found for planes of the mask
   CheckResult out_;
 };
 

@@ -126,7 +126,8 @@ Fixed follow_steps(const Faulty& faulty) {
   const Mask* mask = faulty.cells();
   if (!mask) return std::nullopt;
   const std::optional<Mask> tokens = faulty.tokens();
-  const Pattern pattern = pattern_of(*mask, tokens ? &*tokens : nullptr);
+  recognition::KnownPlanes known;
+  const Pattern pattern = pattern_of(*mask, tokens ? &*tokens : nullptr, known);
   Mask made = maskctl::apply(full_like(pattern.mask), pattern.found.chain);
   if (pattern.opened) made = zip(Op::kOr, made, *pattern.opened);
   return faulty.with(std::move(made));

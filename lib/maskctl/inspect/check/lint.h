@@ -11,6 +11,7 @@
 #include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
+#include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
@@ -47,7 +48,8 @@ Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = 
 /// What recognise() says about a mask in which padding rows that see every key (opened_rows.h) are
 /// closed first. Rows, columns and rectangles at the end of the recognised chain become single
 /// cells (regions_as_cells()). `tokens`, if given, is open in rows that are no padding.
-/// pattern_of() throws as recognise() does.
+/// `known`: what was found before for planes of such masks, without guesses. pattern_of() throws as
+/// recognise() does.
 struct Pattern {
   Mask mask;                        // the mask with those rows closed
   std::optional<Mask> opened = {};  // the cells of those rows; absent if there are none
@@ -55,7 +57,7 @@ struct Pattern {
   bool explained = false;  // recognise() found a chain without arrays that makes exactly `mask`
   bool is_rule = false;  // and no step of it stands for single tokens, rows, columns or rectangles
 };
-Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
+Pattern pattern_of(const Mask& mask, const Mask* tokens, recognition::KnownPlanes& known);
 /// Reports the single cells that deviate from a few steps which make nearly the whole mask, and
 /// those between the documents or chunks of such steps. Absent if the cells follow a rule of their
 /// own, or if no few steps make nearly the whole mask: single cells cannot be judged then. `words`
@@ -63,12 +65,12 @@ Pattern pattern_of(const Mask& mask, const Mask* tokens = nullptr);
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words);
 /// Finds a head of a mask of no few steps that sees across the documents of which another head is
 /// made.
-Findings lint_heads(const Pattern& pattern);
+Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but
 /// for few cells, heads with different documents.
-Findings lint_recognised(const Pattern& pattern);
+Findings lint_recognised(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Compares a mask with documents: leaks, and padding that is attended. `leaks`: leaks(mask,
 /// documents).
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);

@@ -474,11 +474,11 @@ Findings inverse_of(const Recognised& found, const std::string& text, const Mask
 
 }  // namespace
 
-Pattern pattern_of(const Mask& given, const Mask* tokens) {
+Pattern pattern_of(const Mask& given, const Mask* tokens, recognition::KnownPlanes& known) {
   Pattern out{.mask = without_opened_padding(given, opened_rows(given, tokens))};
   const Mask& mask = out.mask;
   if (mask.count() != given.count()) out.opened = zip(Op::kSub, given, mask);
-  const Recognised all = recognise(mask, {.guess = false});
+  const Recognised all = recognise(mask, {.guess = false}, known);
   out.found = regions_as_cells(all, mask);
   out.explained = all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain);
   out.is_rule = out.explained && tokens_and_regions(all.chain) == 0;

@@ -249,8 +249,8 @@ std::vector<Index> lengths_of(const Step& step, Index keys) {
 }
 
 /// The lengths of the documents that make a plane, with other steps, exactly; empty if none do.
-std::vector<Index> lengths_in(const PlanePtr& plane) {
-  const Recognised found = recognise(Mask(plane), {.guess = false});
+std::vector<Index> lengths_in(const PlanePtr& plane, recognition::KnownPlanes& planes) {
+  const Recognised found = recognise(Mask(plane), {.guess = false}, planes);
   if (found.irregular || found.residue.cells > 0) return {};
   for (const Step& step : found.chain) {
     if (auto lengths = lengths_of(step, plane->keys()); !lengths.empty()) return lengths;
@@ -260,7 +260,8 @@ std::vector<Index> lengths_in(const PlanePtr& plane) {
 
 /// Finds documents across whose borders a head sees and another head of the batch entry does not.
 /// All heads have the same tokens, and thus should have the same documents.
-void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
+void lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& planes,
+                             Findings& out) {
   const Mask& mask = pattern.mask;
   if (mask.queries() != mask.keys() || mask.heads() == 1) return;
   std::optional<Finding> first;
@@ -276,7 +277,7 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
       if (crossings.in(b, h).cells > 0) return false;
       for (other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
-        if (!chunks || !lengths_in(mask.plane(b, other)).empty()) return true;
+        if (!chunks || !lengths_in(mask.plane(b, other), planes).empty()) return true;
       }
       return false;
     });
@@ -289,7 +290,7 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
 
 }  // namespace
 
-Findings lint_heads(const Pattern& pattern) {
+Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& planes) {
   const Mask& mask = pattern.mask;
   constexpr std::size_t kMostPlanes = 64;
   if (mask.queries() != mask.keys() || mask.heads() == 1) return {};
@@ -298,7 +299,7 @@ Findings lint_heads(const Pattern& pattern) {
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
       const auto [at, fresh] = known.try_emplace(mask.index_of(b, h));
-      if (fresh) at->second = lengths_in(mask.plane(b, h));
+      if (fresh) at->second = lengths_in(mask.plane(b, h), planes);
       if (at->second.empty()) continue;
       Crossings crossings(mask, at->second);
       if (crossings.in(b, h).cells > 0) continue;
@@ -311,13 +312,13 @@ Findings lint_heads(const Pattern& pattern) {
   return {};
 }
 
-Findings lint_recognised(const Pattern& pattern) {
+Findings lint_recognised(const Pattern& pattern, recognition::KnownPlanes& planes) {
   constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
   Findings out;
   if (pattern.explained) lint_diagonal(pattern, out);
   const Recognised& found = pattern.found;
   const bool nearly = !found.irregular && kMostShare * found.residue.cells <= pattern.mask.cells();
-  if (pattern.explained || nearly) lint_documents_of_heads(pattern, out);
+  if (pattern.explained || nearly) lint_documents_of_heads(pattern, planes, out);
   return out;
 }
 

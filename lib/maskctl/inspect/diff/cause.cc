@@ -12,6 +12,7 @@
 #include "maskctl/inspect/diff/whole.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/description.h"
+#include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/steps/not.h"
 
@@ -98,7 +99,8 @@ class Claim {
 
   const Recognised& recognised(const PlanePtr& plane) {
     auto& known = known_[plane.get()];
-    if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
+    if (!known)
+      known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false}, planes_);
     return *known;
   }
   /// Recognises both planes of a pair. If one of them is exactly a chain, the other is described as
@@ -106,7 +108,7 @@ class Claim {
   void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
     if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
     for (const PlanePtr& plane : {a, b}) {
-      if (!is_bulk(*plane)) known_[plane.get()] = recognise(Mask(plane));
+      if (!is_bulk(*plane)) known_[plane.get()] = recognise(Mask(plane), {}, planes_);
     }
   }
   static Recognised irregular() {
@@ -405,6 +407,7 @@ class Claim {
   std::vector<PlanePair> pairs_;
   std::vector<std::uint32_t> pair_of_;
   std::map<PlanePtr, PlanePtr> lines_;
+  recognition::KnownPlanes planes_;
   std::map<const Plane*, std::optional<Recognised>> known_;
   bool explained_ = false;
   DiffCause out_;

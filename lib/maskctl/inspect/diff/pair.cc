@@ -232,8 +232,9 @@ class Pair {
 
   void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target,
               bool reversed) {
-    Fit fit{
-        target,
+    recognition::ChainTrials tried(target);
+    const Fit fit{
+        tried,
         [&](const Fitted& one) { return bits_of(changes_between(from_is.chain, one), reversed); },
         {other},
         recognition::affordable_trials(*target)};

@@ -33,9 +33,9 @@ class FitSearch {
  public:
   FitSearch(const Fit& fit)
       : fit_(fit),
-        extent_{fit.target->queries(), fit.target->keys()},
+        target_(*fit.tried.target()),
+        extent_{target_.queries(), target_.keys()},
         description_(extent_),
-        off_(fit.target),
         left_(fit.trials) {
     for (const Chain& hint : fit.hints) {
       for (const Step& step : hint) {
@@ -48,7 +48,8 @@ class FitSearch {
     if (is_bulky(start)) left_ = 1;  // a chain of very long arrays is measured but not varied
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
-    if (!measure(first, plane_of(start, extent_))) return {};
+    first.bits = fit_.bits(first);
+    if (!measure(first, [&] { return plane_of(start, extent_); })) return {};
     found_.push_back(first);
     std::vector<Fitted> states{first};
     for (int edits = 0; edits < kMostEdits && !states.empty() && left_ > 0; ++edits) {
@@ -66,13 +67,13 @@ class FitSearch {
   }
   Index length(const Fitted& one) const { return one.bits + one.residue * description_.cell(); }
 
-  /// `plane`: what the chain makes; null if a step does not fit.
-  bool measure(Fitted& one, const PlanePtr& plane) {
+  /// Counts the residue of a chain with its bits; false if a step does not fit.
+  bool measure(Fitted& one, const std::function<PlanePtr()>& made) {
     --left_;
-    if (!plane) return false;
-    left_ -= (kLeastWeight + weight_of(*plane)) / kWeightOfATrial;
-    one.residue = off_(plane);
-    one.bits = fit_.bits(one);
+    const ChainTrials::Trial trial = fit_.tried.of(one.chain, one.bits, made);
+    if (trial.residue < 0) return false;
+    left_ -= (kLeastWeight + trial.weight) / kWeightOfATrial;
+    one.residue = trial.residue;
     return true;
   }
 
@@ -100,8 +101,8 @@ class FitSearch {
     made_ = {Mask(full_plane(extent_.queries, extent_.keys))};
     for (const Step& step : state.chain) made_.push_back(maskctl::apply(made_.back(), step));
     const PlanePtr plane = made_.back().plane(0, 0);
-    Edges edges = edges_of(*combine(Op::kXor, plane, fit_.target), kEdges);
-    const Edges whole = edges_of(*fit_.target, kEdges);
+    Edges edges = edges_of(*combine(Op::kXor, plane, fit_.tried.target()), kEdges);
+    const Edges whole = edges_of(target_, kEdges);
     for (const auto& [to, from] :
          {std::pair(&edges.diagonals, &whole.diagonals), std::pair(&edges.keys, &whole.keys)}) {
       std::ranges::copy_if(*from, std::back_inserter(*to),
@@ -123,7 +124,7 @@ class FitSearch {
   /// Tries other steps inside the documents: the same with the other alignment, and bands that the
   /// plane shows.
   void bend(const Fitted& state, std::size_t i, step::Within rule) {
-    std::vector<Chain> insides = bands_inside(*fit_.target, rule);
+    std::vector<Chain> insides = bands_inside(target_, rule);
     insides.push_back(realigned(rule.chain));
     for (Chain& inside : insides) {
       rule.chain = std::move(inside);
@@ -192,14 +193,14 @@ class FitSearch {
     if (next.chain == parent_->chain) return;
     next.bits = fit_.bits(next);
     if (next.bits >= length(*parent_)) return;
-    const PlanePtr plane = plane_of(made_[same], std::span(next.chain).subspan(same));
-    if (measure(next, plane) && length(next) < length(*parent_)) next_.push_back(std::move(next));
+    const auto made = [&] { return plane_of(made_[same], std::span(next.chain).subspan(same)); };
+    if (measure(next, made) && length(next) < length(*parent_)) next_.push_back(std::move(next));
   }
 
   const Fit& fit_;
+  const Plane& target_;
   Extent extent_;
   Description description_;
-  DifferingCells off_;
   Index left_;
   Chain hints_;  // the steps of all Fit::hints
   const Fitted* parent_ = nullptr;
@@ -208,6 +209,21 @@ class FitSearch {
 };
 
 }  // namespace
+
+ChainTrials::Trial ChainTrials::of(const Chain& chain, Index bits,
+                                   const std::function<PlanePtr()>& made) {
+  constexpr Index kSmallCells = Index{1} << 14;
+  std::vector<std::pair<Chain, Trial>>& same_bits = known_[bits];
+  for (const auto& [known, trial] : same_bits) {
+    if (known == chain) return trial;
+  }
+  Trial out;
+  if (const PlanePtr plane = made()) out = {off_(plane), weight_of(*plane)};
+  // Arrays of large planes would take too much memory.
+  const bool small = target_->queries() * target_->keys() <= kSmallCells;
+  if (small || !has_arrays(chain)) same_bits.emplace_back(chain, out);
+  return out;
+}
 
 std::vector<Fitted> fitted(const Fit& fit, const Chain& start) { return FitSearch(fit).run(start); }
 

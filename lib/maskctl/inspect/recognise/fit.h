@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/description.h"
 #include "maskctl/mask/plane.h"
 
@@ -20,8 +22,30 @@ struct Fitted {
   Index residue = 0;        // cells in which the chain differs from the plane
 };
 
+/// What came out when chains were applied, to be compared with one plane: searches from several
+/// chains meet the same variations, and apply each once.
+class ChainTrials {
+ public:
+  struct Trial {
+    Index residue = -1;  // cells in which the chain differs from the plane; -1: a step does not fit
+    Index weight = 0;    // weight_of() the plane that the chain makes
+  };
+  explicit ChainTrials(const PlanePtr& target) : target_(target), off_(target) {}
+
+  const PlanePtr& target() const { return target_; }
+  /// The trial of a chain that takes `bits`. `made()` applies it, or returns null if a step does
+  /// not fit.
+  Trial of(const Chain& chain, Index bits, const std::function<PlanePtr()>& made);
+
+ private:
+  PlanePtr target_;
+  DifferingCells off_;
+  std::unordered_map<Index, std::vector<std::pair<Chain, Trial>>> known_;  // by their bits
+};
+
 struct Fit {
-  PlanePtr target;
+  /// Holds the plane to which chains are fitted.
+  ChainTrials& tried;
   /// Returns the description length of a variation; only its `chain` and `from` are set.
   std::function<Index(const Fitted&)> bits;
   /// Chains from which steps may be taken over.

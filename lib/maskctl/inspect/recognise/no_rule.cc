@@ -46,7 +46,8 @@ std::vector<Chain> fitted_to_first(const Mask& mask) {
   const PlanePtr plane = compacted(mask.plane(0, 0), kSearchedCells);
   if (plane->queries() * plane->keys() > kSearchedCells) return {};
   const Description description({plane->queries(), plane->keys()});
-  const Fit fit{plane,
+  ChainTrials tried(plane);
+  const Fit fit{tried,
                 [&](const Fitted& one) { return description.of(one.chain); },
                 {},
                 affordable_trials(*plane)};

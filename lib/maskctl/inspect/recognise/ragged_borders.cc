@@ -140,8 +140,10 @@ std::vector<Hull> BorderPlacer::placed(const OwnBand& band) const {
     for (std::size_t j = 0; j < i; ++j) {
       const Border& begin = borders_[j];
       if (begin.k > end.k) continue;
-      const Index gain =
-          gains[j] - 2 * number_ + cell_ * (*sums_)({{begin.q, end.q}, {begin.k, end.k}}, band);
+      const Hull document{{begin.q, end.q}, {begin.k, end.k}};
+      const Index before = gains[j] - 2 * number_;
+      if (before + cell_ * sums_->most(document) <= gains[i]) continue;
+      const Index gain = before + cell_ * (*sums_)(document, band);
       if (gain <= gains[i]) continue;
       gains[i] = gain;
       from[i] = static_cast<Index>(j);

@@ -2,6 +2,7 @@
 // private to inspect.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -32,8 +33,14 @@ class RaggedSums {
   explicit RaggedSums(const Plane& plane);
   /// The sum over the cells of a document that are inside the band.
   Index operator()(const Hull& document, const OwnBand& band) const;
+  /// No band of a document has a greater sum: its cells, or the open cells of its rows.
+  Index most(const Hull& document) const {
+    return std::min(document.q.size() * document.k.size(),
+                    open_before(document.q.end) - open_before(document.q.begin));
+  }
 
  private:
+  Index open_before(Index q) const { return (rectangle(q, stride_ - 2) + q * (stride_ - 2)) / 2; }
   Index below(const Hull& document, Index diagonal) const;
   std::int32_t rectangle(Index q, Index k) const {
     return rectangles_[static_cast<std::size_t>(q * stride_ + k)];

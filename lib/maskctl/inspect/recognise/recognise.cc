@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise/candidates.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
 #include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
 #include "maskctl/inspect/recognise/packed.h"
@@ -28,7 +31,6 @@ namespace maskctl {
 namespace recognition {
 namespace {
 
-constexpr Index kLoneCells = 4;  // stray cells that any mask may have
 // Planes of at most this many bands are searched as bands alone.
 constexpr Index kFewBands = 64;
 
@@ -69,100 +71,6 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   const Description description({plane->queries(), plane->keys()});
   return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
 }
-
-/// True for a global step with so many ranges that stray cells may have caused them.
-bool has_long_lists(const Chain& chain) {
-  return std::ranges::any_of(chain, [](const Step& step) {
-    const auto* global = step.get_if<step::Global>();
-    return global && global->tokens.size() > 2;
-  });
-}
-
-/// Collects chains that may describe a plane and keeps the one with the shortest description, in
-/// which each cell that the chain gets wrong counts with its coordinates.
-class Candidates {
- public:
-  explicit Candidates(const PlanePtr& plane)
-      : plane_(plane),
-        extent_{plane->queries(), plane->keys()},
-        description_(extent_),
-        open_(plane->count()) {}
-
-  void add(Chain chain) {
-    const PlanePtr given = plane_of(chain, extent_);
-    if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
-  }
-  /// Adds the chain followed by the rows, columns and rectangles that it gets wrong, unless it
-  /// still differs from the plane in more than `most` cells.
-  void add_with_regions(Chain chain, Index most = kUnbounded) {
-    const PlanePtr given = plane_of(chain, extent_);
-    if (!given) return;
-    const Regions regions = regions_between(given, plane_);
-    if (regions.chain.size() > kMostRegions || regions.residue > most) return;
-    chain.insert(chain.end(), regions.chain.begin(), regions.chain.end());
-    add({std::move(chain), {}, 0, regions.residue});
-  }
-  /// Fits `start` to the plane and adds the best chain that results.
-  void fit(const Chain& start) {
-    const Fit fit{plane_,
-                  [this](const Fitted& one) { return description_.of(one.chain); },
-                  {},
-                  affordable_trials(*plane_)};
-    std::vector<Fitted> found = fitted(fit, start);
-    if (!found.empty()) add(std::move(found.front()));
-  }
-
-  const Chain& chain() const { return best_.chain; }
-  bool exact() const { return best_.residue == 0; }
-  /// The cells in which the best chain differs from the plane.
-  PlanePtr left() const { return combine(Op::kXor, plane_of(best_.chain, extent_), plane_); }
-  Index length() const { return length_; }
-  /// True for an exact chain that takes no more bits than one step and one wrong cell: so short
-  /// that the search can stop.
-  bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
-  /// True for an exact chain of at most two steps, none of which has an array.
-  bool is_plain_exact() const {
-    return exact() && best_.chain.size() <= 2 && !has_arrays(best_.chain);
-  }
-  /// True for a chain without arrays and long lists that leaves only a few stray cells: searching
-  /// further would find nothing shorter.
-  bool is_plain() const {
-    return length_ >= 0 && !has_arrays(best_.chain) && !has_long_lists(best_.chain) &&
-           best_.residue <= kLoneCells && !irregular();
-  }
-  /// True if the chain says little more than all open or all closed, or if it takes more bits,
-  /// wrong cells included, than a list of all open (or all closed) cells.
-  bool irregular() const {
-    const Index cells = extent_.queries * extent_.keys;
-    const Index few = std::min(open_, cells - open_);
-    const Index length = description_.of(best_.chain) + best_.residue * description_.cell();
-    return best_.residue * 4 > few || (best_.residue > 0 && length > few * description_.cell());
-  }
-
- private:
-  void add(Fitted one) {
-    const bool exact = one.residue == 0;
-    // In planes with few open (or closed) cells, short chains fit by chance: cells left over must
-    // be rare, else the chain gets such a high cost that any other is preferred.
-    const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
-    const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
-    const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
-    const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
-    // Of two exact chains with arrays, the one with fewer steps wins.
-    const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
-                      has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
-    if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
-    length_ = its;
-    best_ = std::move(one);
-  }
-
-  PlanePtr plane_;
-  Extent extent_;
-  Description description_;
-  Index open_;
-  Fitted best_;
-  Index length_ = -1;
-};
 
 /// Adds the exact chain with the shortest description; if there is none, the nearest chains.
 void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, Candidates& out) {
@@ -333,7 +241,17 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
   if (!out.exact()) out.fit(out.chain());
 }
 
-PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
+/// What search_plain() finds; taken from what is known, where it goes on with guesses.
+std::shared_ptr<Candidates> plain_candidates(const PlanePtr& plane, const RecogniseOptions& options,
+                                             KnownPlanes::Known& known) {
+  if (known.plain) return std::exchange(known.plain, nullptr);
+  auto out = std::make_shared<Candidates>(plane);
+  search_plain(plane, options, *out);
+  return out;
+}
+
+PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options,
+                           KnownPlanes::Known& known) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
   // Large planes that are not bounded by straight lines take too long to be read many times.
@@ -346,14 +264,26 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   if (large && !slabs_of(*plane)) {
     if (add_guesses(plane, candidates)) return {candidates.chain(), candidates.irregular()};
     add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
-  } else {
-    search_plain(plane, options, candidates);
-    if (options.guess) search_guessed(plane, options, candidates);
-    if (options.guess && !candidates.exact()) {
-      if (auto blocks = row_blocks_chain(plane)) candidates.add(std::move(*blocks));
-    }
+    return {candidates.chain(), candidates.irregular()};
   }
-  return {candidates.chain(), candidates.irregular()};
+  const auto plain = plain_candidates(plane, options, known);
+  if (options.guess) {
+    search_guessed(plane, options, *plain);
+    if (!plain->exact()) {
+      if (auto blocks = row_blocks_chain(plane)) plain->add(std::move(*blocks));
+    }
+  } else {
+    plain->forget_trials();
+    known.plain = plain;
+  }
+  return {plain->chain(), plain->irregular()};
+}
+
+PlaneChain known_chain(const PlanePtr& plane, const RecogniseOptions& options, KnownPlanes& known) {
+  KnownPlanes::Known& its = known.found[plane];
+  std::optional<PlaneChain>& out = options.guess ? its.guessed : its.chain;
+  if (!out) out = recognise_plane(plane, options, its);
+  return *out;
 }
 
 /// The chain of a single query with padding in place of causal and window steps.
@@ -377,11 +307,12 @@ PlanePtr searchable(const PlanePtr& given, Index max_cells) {
   return !is_of_few_bands(*plane) && is_clipped(*given) ? given : plane;
 }
 
-Planes planes_of(const Mask& mask, Index max_cells) {
+Planes planes_of(const Mask& mask, Index max_cells, KnownPlanes& known) {
   Planes out;
   std::vector<std::uint32_t> number;
   for (const PlanePtr& given : mask.distinct()) {
-    const PlanePtr plane = searchable(given, max_cells);
+    PlanePtr& plane = known.searched[given];
+    if (!plane) plane = searchable(given, max_cells);
     const Index cells = plane->queries() * plane->keys();
     if (!slabs_of(*plane) && cells > max_cells && !is_clipped(*plane)) {
       throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
@@ -391,7 +322,11 @@ Planes planes_of(const Mask& mask, Index max_cells) {
     const auto at = std::find_if(out.distinct.begin(), out.distinct.end(),
                                  [&](const PlanePtr& seen) { return same_plane(seen, plane); });
     number.push_back(static_cast<std::uint32_t>(at - out.distinct.begin()));
-    if (at == out.distinct.end()) out.distinct.push_back(plane);
+    if (at == out.distinct.end()) {
+      out.distinct.push_back(plane);
+    } else {
+      plane = *at;
+    }
   }
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) out.of.push_back(number[mask.index_of(b, h)]);
@@ -403,13 +338,19 @@ Planes planes_of(const Mask& mask, Index max_cells) {
 }  // namespace recognition
 
 Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
+  recognition::KnownPlanes known;
+  return recognise(mask, options, known);
+}
+
+Recognised recognise(const Mask& mask, const RecogniseOptions& options,
+                     recognition::KnownPlanes& known) {
   using namespace recognition;
   Recognised out;
   if (mask.cells() == 0) return out;
-  const Planes planes = planes_of(mask, options.max_cells);
+  const Planes planes = planes_of(mask, options.max_cells, known);
   std::vector<PlaneChain> found;
   found.reserve(planes.distinct.size());
-  for (const PlanePtr& plane : planes.distinct) found.push_back(recognise_plane(plane, options));
+  for (const PlanePtr& plane : planes.distinct) found.push_back(known_chain(plane, options, known));
   if (mask.queries() == 1) {
     for (PlaneChain& one : found) one.chain = with_padding(one.chain, mask.keys());
   }

@@ -135,7 +135,8 @@ class Borrowing {
   /// description.
   Index renumber(std::size_t i, Index length) {
     constexpr Index kTrials = 200;
-    const Fit fit{planes_.distinct[i],
+    ChainTrials tried(planes_.distinct[i]);
+    const Fit fit{tried,
                   [this](const Fitted& one) { return description_.of(one.chain); },
                   {},
                   std::min(kTrials, affordable_trials(*planes_.distinct[i]))};

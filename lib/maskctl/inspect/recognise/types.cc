@@ -8,6 +8,7 @@
 #include "maskctl/inspect/recognise/blocks.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/rectangles.h"
+#include "maskctl/inspect/recognise/small_cells.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/rows.h"
 
@@ -43,30 +44,19 @@ std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
 class Guesses {
  public:
   Guesses(const PlanePtr& open, const PlanePtr& closed)
-      : open_(open), closed_(closed), square_(open->queries() == open->keys()) {}
-
-  /// The finest types that contain `cells`; nothing if they contain a closed cell.
-  std::optional<Classes> types(const PlanePtr& cells) const {
-    for (const bool shared : {true, false}) {
-      if (shared && !square_) continue;
-      Classes classes = connected(*cells, shared);
-      if (allowed(classes)) return classes;
-    }
-    return std::nullopt;
+      : open_(open), closed_(closed), square_(open->queries() == open->keys()) {
+    if (SmallCells::hold(*open)) small_ = Small{SmallCells(*open), SmallCells(*closed)};
   }
+
   void add(const PlanePtr& from_types) {
-    if (from_types->count() == 0) return;
-    auto classes = types(from_types);
-    if (classes && std::ranges::find(found_, *classes) == found_.end()) {
-      found_.push_back(std::move(*classes));
-    }
+    if (from_types->count() > 0) add(types(from_types));
   }
   /// Assumes that all open cells outside a band come from types. The band is as narrow as the mask
   /// allows, first on one side, then on the other.
   void add_outside_band(bool high_first) {
     Diagonals band{-open_->queries(), open_->keys()};
     for (const bool upper : {high_first, !high_first}) narrow(band, upper);
-    add(outside(band));
+    if (auto classes = types_outside(band); classes && classes->count > 0) add(std::move(classes));
   }
   /// Assumes that all open cells outside `under`, the plane before the types, come from types. Does
   /// nothing if `under` is null.
@@ -76,13 +66,41 @@ class Guesses {
   std::vector<Classes> take() { return std::move(found_); }
 
  private:
-  bool allowed(const Classes& classes) const {
+  struct Small {
+    SmallCells open, closed;
+  };
+
+  void add(std::optional<Classes> classes) {
+    if (classes && std::ranges::find(found_, *classes) == found_.end()) {
+      found_.push_back(std::move(*classes));
+    }
+  }
+  /// The finest types that contain `cells`; nothing if they contain a closed cell.
+  std::optional<Classes> types(const PlanePtr& cells) const {
+    return allowed([&](bool shared) { return connected(*cells, shared); });
+  }
+  std::optional<Classes> types_outside(const Diagonals& band) const {
+    if (small_) {
+      const SmallCells cells = small_->open.outside(band);
+      return allowed([&](bool shared) { return cells.connected(shared); });
+    }
+    return types(combine(Op::kSub, open_,
+                         diagonal_band(open_->queries(), open_->keys(), band.low, band.high)));
+  }
+  /// The classes, shared by queries and keys or not, that contain no closed cell.
+  template <typename F>
+  std::optional<Classes> allowed(const F& classes_of) const {
+    for (const bool shared : {true, false}) {
+      if (shared && !square_) continue;
+      Classes classes = classes_of(shared);
+      if (is_allowed(classes)) return classes;
+    }
+    return std::nullopt;
+  }
+  bool is_allowed(const Classes& classes) const {
+    if (small_) return !small_->closed.meet(classes);
     const PlanePtr cells = plane_of(classes, open_->queries(), open_->keys());
     return combine(Op::kAnd, closed_, cells)->count() == 0;
-  }
-  PlanePtr outside(const Diagonals& band) const {
-    return combine(Op::kSub, open_,
-                   diagonal_band(open_->queries(), open_->keys(), band.low, band.high));
   }
   /// Finds the narrowest band by bisection: a narrower band leaves more cells to the types, and
   /// types that contradict the mask with some cells do so with more.
@@ -92,7 +110,7 @@ class Guesses {
     const auto contradicts = [&](Index end) {
       Diagonals narrower = band;
       (upper ? narrower.high : narrower.low) = end;
-      return !types(outside(narrower));
+      return !types_outside(narrower);
     };
     const auto narrowest = std::ranges::partition_point(ends, contradicts);
     if (narrowest != ends.end()) (upper ? band.high : band.low) = *narrowest;
@@ -100,6 +118,7 @@ class Guesses {
   const PlanePtr& open_;
   const PlanePtr& closed_;
   bool square_;
+  std::optional<Small> small_;
   std::vector<Classes> found_;
 };
 

@@ -65,10 +65,10 @@ Boundary clamped(Boundary line, Index q, Index keys) {
   return line;
 }
 
-/// The bands of the result on rows where the lines have the same order as on row q. `lines` must be
-/// sorted in that order.
-std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index keys) {
-  std::vector<Band> bands;
+/// Sets `bands` to those of the result on rows where the lines have the same order as on row q.
+/// `lines` must be sorted in that order.
+void sweep(Op op, std::span<const Boundary> lines, Index q, Index keys, std::vector<Band>& bands) {
+  bands.clear();
   int depth[2] = {0, 0};
   bool was_open = false;
   for (std::size_t i = 0; i < lines.size();) {
@@ -88,30 +88,44 @@ std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index k
     }
     was_open = is_open;
   }
-  return bands;
 }
 
-/// Adds both boundaries of each band that has keys in row q, and keeps `lines` sorted by the key at
-/// which they cross that row. The boundaries of one operand are mostly sorted already.
-void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
-                    std::vector<Boundary>& lines) {
-  const auto before = std::ssize(lines);
-  for (const Band& band : bands) {
-    if (band.begin_at(q) >= band.end_at(q)) continue;
-    lines.push_back({band.begin, band.begin_slope, operand, +1});
-    lines.push_back({band.end, band.end_slope, operand, -1});
+/// Sorts the boundaries of two operands by the key at which they cross a row.
+class Boundaries {
+ public:
+  /// Both boundaries of each band that has keys in row q, those of `a` first at the same key.
+  std::span<const Boundary> at(Index q, std::span<const Band> a, std::span<const Band> b) {
+    sort(a, 0, q, a_);
+    if (b.empty()) return a_;
+    sort(b, 1, q, b_);
+    both_.resize(a_.size() + b_.size());
+    std::ranges::merge(a_, b_, both_.begin(), {}, Key{q}, Key{q});
+    return both_;
   }
-  const auto ascend = [q](const Boundary& a, const Boundary& b) { return a.at(q) < b.at(q); };
-  const auto added = lines.begin() + before;
-  if (!std::is_sorted(added, lines.end(), ascend)) std::sort(added, lines.end(), ascend);
-  std::inplace_merge(lines.begin(), added, lines.end(), ascend);
-}
 
-bool same_row(const Slab& a, const Slab& b, Index q) {
-  return std::equal(a.bands.begin(), a.bands.end(), b.bands.begin(), b.bands.end(),
-                    [q](const Band& x, const Band& y) {
-                      return x.begin_at(q) == y.begin_at(q) && x.end_at(q) == y.end_at(q);
-                    });
+ private:
+  struct Key {
+    Index q;
+    Index operator()(const Boundary& line) const { return line.at(q); }
+  };
+  /// The boundaries of one operand are mostly sorted already.
+  static void sort(std::span<const Band> bands, std::uint8_t operand, Index q,
+                   std::vector<Boundary>& lines) {
+    lines.clear();
+    for (const Band& band : bands) {
+      if (band.begin_at(q) >= band.end_at(q)) continue;
+      lines.push_back({band.begin, band.begin_slope, operand, +1});
+      lines.push_back({band.end, band.end_slope, operand, -1});
+    }
+    if (!std::ranges::is_sorted(lines, {}, Key{q})) std::ranges::sort(lines, {}, Key{q});
+  }
+  std::vector<Boundary> a_, b_, both_;
+};
+
+bool same_row(std::span<const Band> a, std::span<const Band> b, Index q) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [q](const Band& x, const Band& y) {
+    return x.begin_at(q) == y.begin_at(q) && x.end_at(q) == y.end_at(q);
+  });
 }
 
 /// Iterates over the maximal intervals of rows on which each of two planes stays in one slab (a
@@ -164,11 +178,9 @@ class Intervals {
     const auto& rows = crossings_.rows();
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       poll_();
-      lines_.clear();
-      add_boundaries(a, 0, rows[i], lines_);
-      add_boundaries(b, 1, rows[i], lines_);
+      sweep(op_, boundaries_.at(rows[i], a, b), rows[i], keys_, bands_);
       const std::size_t before = slabs.size();
-      append_slab(slabs, {{rows[i], rows[i + 1]}, sweep(op_, lines_, rows[i], keys_)});
+      append_slab(slabs, {rows[i], rows[i + 1]}, bands_);
       if (slabs.size() > before) budget_bands_ -= std::ssize(slabs.back().bands);
       if (budget_bands_ < 0) return false;
     }
@@ -179,7 +191,8 @@ class Intervals {
   Op op_;
   Index keys_, budget_bands_;
   Crossings crossings_;
-  std::vector<Boundary> lines_;
+  Boundaries boundaries_;
+  std::vector<Band> bands_;
   const StopPoll poll_;
 };
 
@@ -187,23 +200,23 @@ constexpr Index kAnyNumberOfBands = std::numeric_limits<Index>::max();
 
 }  // namespace
 
-void append_slab(std::vector<Slab>& slabs, Slab slab) {
-  if (slab.bands.empty() || slab.q.empty()) return;
-  if (!slabs.empty() && slabs.back().q.end == slab.q.begin) {
+void append_slab(std::vector<Slab>& slabs, Range q, std::span<const Band> bands) {
+  if (bands.empty() || q.empty()) return;
+  if (!slabs.empty() && slabs.back().q.end == q.begin) {
     Slab& last = slabs.back();
-    const bool join =
-        last.bands == slab.bands || (slab.q.size() == 1 && same_row(last, slab, slab.q.begin));
+    const bool join = std::ranges::equal(last.bands, bands) ||
+                      (q.size() == 1 && same_row(last.bands, bands, q.begin));
     if (join) {
-      last.q.end = slab.q.end;
+      last.q.end = q.end;
       return;
     }
-    if (last.q.size() == 1 && same_row(last, slab, last.q.begin)) {
-      slab.q.begin = last.q.begin;
-      last = std::move(slab);
+    if (last.q.size() == 1 && same_row(last.bands, bands, last.q.begin)) {
+      last.q.end = q.end;
+      last.bands.assign(bands.begin(), bands.end());
       return;
     }
   }
-  slabs.push_back(std::move(slab));
+  slabs.push_back({q, {bands.begin(), bands.end()}});
 }
 
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys) {

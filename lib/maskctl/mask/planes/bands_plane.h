@@ -56,7 +56,7 @@ class BandsPlane final : public Plane {
 
 /// Appends a slab (a range of rows with the same bands) to a canonical list. If the last slab of
 /// the list has the same bands and ends where the new one begins, extends it instead.
-void append_slab(std::vector<Slab>& slabs, Slab slab);
+void append_slab(std::vector<Slab>& slabs, Range q, std::span<const Band> bands);
 /// Appends canonical slabs (ranges of rows with the same bands) in which each row of q sees the
 /// union of `bands`, clipped to [0, keys). The bands may overlap and be empty on some rows.
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);

@@ -1,0 +1,84 @@
+#include "maskctl/inspect/recognise/candidates.h"
+
+#include <algorithm>
+
+#include "maskctl/inspect/recognise/regions.h"
+#include "maskctl/inspect/recognise/sharing.h"
+#include "maskctl/mask/steps/global.h"
+
+namespace maskctl::recognition {
+
+bool has_long_lists(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto* global = step.get_if<step::Global>();
+    return global && global->tokens.size() > 2;
+  });
+}
+
+Candidates::Candidates(const PlanePtr& plane)
+    : plane_(plane),
+      extent_{plane->queries(), plane->keys()},
+      description_(extent_),
+      open_(plane->count()) {}
+
+void Candidates::add(Chain chain) {
+  const PlanePtr given = plane_of(chain, extent_);
+  if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
+}
+
+void Candidates::add_with_regions(Chain chain, Index most) {
+  const PlanePtr given = plane_of(chain, extent_);
+  if (!given) return;
+  const Regions regions = regions_between(given, plane_);
+  if (regions.chain.size() > kMostRegions || regions.residue > most) return;
+  chain.insert(chain.end(), regions.chain.begin(), regions.chain.end());
+  add({std::move(chain), {}, 0, regions.residue});
+}
+
+void Candidates::fit(const Chain& start) {
+  if (!tried_) tried_.emplace(plane_);
+  const Fit fit{*tried_,
+                [this](const Fitted& one) { return description_.of(one.chain); },
+                {},
+                affordable_trials(*plane_)};
+  std::vector<Fitted> found = fitted(fit, start);
+  if (!found.empty()) add(std::move(found.front()));
+}
+
+PlanePtr Candidates::left() const {
+  return combine(Op::kXor, plane_of(best_.chain, extent_), plane_);
+}
+
+bool Candidates::is_plain_exact() const {
+  return exact() && best_.chain.size() <= 2 && !has_arrays(best_.chain);
+}
+
+bool Candidates::is_plain() const {
+  return length_ >= 0 && !has_arrays(best_.chain) && !has_long_lists(best_.chain) &&
+         best_.residue <= kLoneCells && !irregular();
+}
+
+bool Candidates::irregular() const {
+  const Index cells = extent_.queries * extent_.keys;
+  const Index few = std::min(open_, cells - open_);
+  const Index length = description_.of(best_.chain) + best_.residue * description_.cell();
+  return best_.residue * 4 > few || (best_.residue > 0 && length > few * description_.cell());
+}
+
+void Candidates::add(Fitted one) {
+  const bool exact = one.residue == 0;
+  // In planes with few open (or closed) cells, short chains fit by chance: cells left over must be
+  // rare, else the chain gets such a high cost that any other is preferred.
+  const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
+  const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
+  const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
+  const Index its = description_.of(one.chain) + one.residue * description_.cell() + doubt;
+  // Of two exact chains with arrays, the one with fewer steps wins.
+  const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
+                    has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
+  if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
+  length_ = its;
+  best_ = std::move(one);
+}
+
+}  // namespace maskctl::recognition
