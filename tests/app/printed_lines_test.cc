@@ -109,8 +109,11 @@ TEST_CASE("recognise: every line is true, and no law believes another", "[senten
     if (with_ids) options.emplace_back("--segments", written(ids, scratch));
     const Arrays arrays{{"mask.npy", array_of(mask)}};
     const Printed said = printed("recognise", arrays, {"mask.npy"}, options);
-    options.emplace_back("--all", "");
-    const Printed whole = printed("recognise", arrays, {"mask.npy"}, options);
+    Printed whole = said;
+    if (said.text.find("; --all prints the pipeline\n") != std::string::npos) {
+      options.emplace_back("--all", "");
+      whole = printed("recognise", arrays, {"mask.npy"}, options);
+    }
     const Dense cells = twin::dense_of(mask);
     RecogniseLines laws(cells, with_ids ? std::optional(ids.ids) : std::nullopt, files());
     const std::string wrong = laws.wrong(said.text, said.status, whole.text);
@@ -154,10 +157,12 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
     if (with_ids) options.emplace_back("--segments", written(ids, scratch));
     const Arrays arrays{{"a", array_of(pair.a)}, {"b", array_of(pair.b)}};
     const Printed said = printed("diff", arrays, {"a", "b"}, options);
-    const auto cause =
-        diff_cause(mask_from_dense(array_of(pair.a)), mask_from_dense(array_of(pair.b)));
-    DiffLines laws(pair.a, pair.b, cause ? cause->edit : Chain{},
-                   with_ids ? std::optional(ids.ids) : std::nullopt, files());
+    const auto edit = [&pair] {
+      const auto cause =
+          diff_cause(mask_from_dense(array_of(pair.a)), mask_from_dense(array_of(pair.b)));
+      return cause ? cause->edit : Chain{};
+    };
+    DiffLines laws(pair.a, pair.b, edit, with_ids ? std::optional(ids.ids) : std::nullopt, files());
     const std::string wrong = laws.wrong(said.text, said.status);
     tally.lines += std::ranges::count(said.text, '\n');
     if (!wrong.empty()) FAIL_CHECK("pair " << seed << ": " << wrong << "\n" << said.text);

@@ -37,6 +37,11 @@ const Finding& only(const Findings& findings) {
   return findings.front();
 }
 
+Pattern pattern(const Mask& mask) {
+  recognition::KnownPlanes known;
+  return pattern_of(mask, nullptr, known);
+}
+
 Ids of_mask(const Mask& mask) { return ids(lint_mask(mask, nullptr)); }
 
 Findings of_chain(Mask mask, const std::string& text) {
@@ -179,19 +184,18 @@ TEST_CASE("inverted and transposed masks, opened rows and entries that see nothi
 
 TEST_CASE("single cells beside a pattern are reported, and rules of many cells are not", "[lint]") {
   const auto nearly = [](const Mask& mask) {
-    return ids(lint_pattern(pattern_of(mask), "causal").value_or(Findings{}));
+    return ids(lint_pattern(pattern(mask), "causal").value_or(Findings{}));
   };
   const Mask causal = made(32, 32, "causal");
   const Mask cell(rectangle(32, 32, {3, 4}, {20, 21}));
   CHECK(nearly(causal).empty());
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
-  const Finding leak =
-      only(lint_pattern(pattern_of(zip(Op::kXor, causal, cell)), "causal").value());
+  const Finding leak = only(lint_pattern(pattern(zip(Op::kXor, causal, cell)), "causal").value());
   CHECK(leak.message == "causal except for 1 cell: query 3, key 20");
   CHECK(leak.where.key == 20);
   // Such a column is a rule of its own: single cells are not judged.
   const Mask column(rectangle(32, 32, {10, 32}, {7, 8}));
-  CHECK_FALSE(lint_pattern(pattern_of(zip(Op::kSub, causal, column)), "causal"));
+  CHECK_FALSE(lint_pattern(pattern(zip(Op::kSub, causal, column)), "causal"));
 }
 
 TEST_CASE("padding of keys has no direction", "[lint]") {
@@ -328,7 +332,8 @@ TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
 TEST_CASE("steps that show the future, or other documents in some heads, are told", "[lint]") {
   const auto of = [](const Mask& start, const std::string& chain) {
     const Mask mask = maskctl::apply(start, test::chain_of(chain));
-    return ids(lint_recognised(pattern_of(mask)));
+    recognition::KnownPlanes known;
+    return ids(lint_recognised(pattern_of(mask, nullptr, known), known));
   };
   const Mask one(full_plane(48, 48)),
       four = Mask::make(2, 2, 48, 48, [](Index, Index) { return full_plane(48, 48); });
@@ -377,7 +382,7 @@ TEST_CASE("a rectangle between long documents is found beside padding that sees 
 TEST_CASE("strides and selected keys are no stray cells, and irregular masks are not judged",
           "[lint]") {
   const auto of = [](Index n, const std::string& chain) {
-    return ids(lint_pattern(pattern_of(made(n, n, chain)), "w").value_or(Findings{}));
+    return ids(lint_pattern(pattern(made(n, n, chain)), "w").value_or(Findings{}));
   };
   CHECK(of(6, "window:keys=3 | open:q=4,k=0 | open:q=5,k=1").empty());
   CHECK(of(48, "causal | close:q=20-47,k=4-7").empty());  // two branches after a prefix
@@ -395,7 +400,7 @@ TEST_CASE("strides and selected keys are no stray cells, and irregular masks are
     const auto q = static_cast<Index>(random() % 48), k = static_cast<Index>(random() % 48);
     noise = combine(Op::kXor, noise, rectangle(48, 48, {q, q + 1}, {k, k + 1}));
   }
-  CHECK_FALSE(lint_pattern(pattern_of(Mask(noise)), "w"));
+  CHECK_FALSE(lint_pattern(pattern(Mask(noise)), "w"));
 }
 
 TEST_CASE("heads and queries that were exchanged", "[lint]") {

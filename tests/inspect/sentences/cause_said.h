@@ -2,6 +2,8 @@
 // is asked of the plain cells of both masks and of the steps of the printed pipelines.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
@@ -9,11 +11,10 @@
 #include <vector>
 
 #include "inspect/sentences/clauses.h"
+#include "inspect/sentences/plane_rules.h"
 #include "inspect/sentences/plane_said.h"
 #include "inspect/sentences/plane_steps.h"
 #include "maskctl/inspect/diff/diff.h"
-#include "maskctl/inspect/recognise/cells.h"
-#include "maskctl/inspect/recognise/recognise.h"
 
 namespace maskctl::test {
 
@@ -23,10 +24,13 @@ using twin::Dense;
 struct SaidCause {
   std::string text;
   bool by_pipelines = false;
-  Chain a, b, edit;  // what "A is", "B is" and "edit" print
+  Chain a, b;  // what "A is" and "B is" print
+  /// What "edit" prints; asked for only where the pipelines leave cells.
+  std::function<Chain()> edit;
 };
 inline SaidCause said(const DiffCause& cause) {
-  return {cause.text, cause.by_pipelines, cause.pipeline_a, cause.pipeline_b, cause.edit};
+  return {cause.text, cause.by_pipelines, cause.pipeline_a, cause.pipeline_b,
+          [edit = cause.edit] { return edit; }};
 }
 
 class CauseSaid {
@@ -38,9 +42,10 @@ class CauseSaid {
         a_(broadcast(twin::dense_of(a), twin::dense_of(b))),
         b_(broadcast(twin::dense_of(b), twin::dense_of(a))) {
     const Dense full = twin::make(a_.b, a_.h, a_.q, a_.k, yes);
-    by_edit_ = twin::zip(Op::kXor, twin::run_chain(a_, said_.edit), b_);
-    told_ = by_edit_;
-    if (!said_.by_pipelines) return;
+    if (!said_.by_pipelines) {
+      told_ = by_edit();
+      return;
+    }
     told_ = twin::zip(
         Op::kXor, twin::zip(Op::kXor, a_, b_),
         twin::zip(Op::kXor, twin::run_chain(full, said_.a), twin::run_chain(full, said_.b)));
@@ -327,27 +332,6 @@ class CauseSaid {
     return lengths ? in_q == of_query && in_k == of_key
                    : number_of(in_q) == of_query && number_of(in_k) == of_key;
   }
-  /// True if `says` holds of some steps that make the plane but for few cells. What is found first
-  /// depends on how the plane is stored. What was found is kept for the next sentence of the plane.
-  template <typename Says>
-  static bool any_rule_of(const PlanePtr& plane, const Says& says) {
-    constexpr Index kFewCells = 4;
-    static std::map<std::pair<Index, std::vector<std::uint8_t>>, std::vector<Recognised>> known;
-    if (known.size() > 64) known.clear();
-    const Dense cells = twin::dense_of(*plane);
-    std::vector<Recognised>& found = known[{cells.k, cells.cells}];
-    for (std::size_t i = 0; i < 6; ++i) {
-      if (i == found.size()) {
-        const PlanePtr form = i < 2   ? recognition::compacted(plane, 0)
-                              : i < 4 ? plane
-                                      : twin::plane_of_matrix(cells);
-        found.push_back(recognise(Mask(form), {.guess = i % 2 == 1}));
-      }
-      if (found[i].residue.cells <= kFewCells && says(found[i].chain)) return true;
-    }
-    return false;
-  }
-
   // ---- groups: the steps in which the pipelines of a plane differ ----
 
   std::string groups_wrong(const std::vector<Group>& groups) {
@@ -410,7 +394,7 @@ class CauseSaid {
   };
   /// Judges the clauses by the pipelines of the plane, or as an edit of A: whichever they match,
   /// and of both the one that leaves fewer cells.
-  PlaneTruth plane_truth(const std::vector<Clause>& clauses, const PlaneAt& at) const {
+  PlaneTruth plane_truth(const std::vector<Clause>& clauses, const PlaneAt& at) {
     const auto [b, h] = at;
     const Dense a = twin::plane_of(a_, b, h);
     std::string error = "no pipelines";
@@ -420,10 +404,11 @@ class CauseSaid {
                   .wrong(clauses, full, steps_of_plane(said_.a, b, h), full,
                          steps_of_plane(said_.b, b, h));
     }
+    const Index left = open(twin::plane_of(told_, b, h));
+    if (error.empty() && left == 0) return {};
+    const Index left_by_edit = open(twin::plane_of(by_edit(), b, h));
     const std::string other = PlaneSaid(a, twin::plane_of(b_, b, h), twin::plane_of(told_, b, h))
-                                  .wrong(clauses, a, {}, a, steps_of_plane(said_.edit, b, h));
-    const Index left = open(twin::plane_of(told_, b, h)),
-                left_by_edit = open(twin::plane_of(by_edit_, b, h));
+                                  .wrong(clauses, a, {}, a, steps_of_plane(*edit_, b, h));
     if (error.empty() && (!other.empty() || left <= left_by_edit)) return {};
     if (!other.empty()) return {said_.by_pipelines ? error : other};
     return {"", true};
@@ -431,12 +416,20 @@ class CauseSaid {
   void tell_by_edit(const PlaneAt& at) {
     for (Index q = 0; q < a_.q; ++q)
       for (Index k = 0; k < a_.k; ++k)
-        told_.set(at.first, at.second, q, k, by_edit_.get(at.first, at.second, q, k));
+        told_.set(at.first, at.second, q, k, by_edit().get(at.first, at.second, q, k));
+  }
+  const Dense& by_edit() {
+    if (!edit_) {
+      edit_ = said_.edit();
+      by_edit_ = twin::zip(Op::kXor, twin::run_chain(a_, *edit_), b_);
+    }
+    return by_edit_;
   }
 
   SaidCause said_;
   const Mask &mask_a_, &mask_b_;
   Dense a_, b_;
+  std::optional<Chain> edit_;
   Dense told_, by_edit_;  // the differences that no step explains, and those that no edit does
 };
 

@@ -1,6 +1,7 @@
 // What makes the lines of diff true of the cells of both masks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ class DiffLines {
  public:
   /// `edit`: steps that turn A into B, as evidence for a cause where none are printed; the cells
   /// say whether they do.
-  DiffLines(const Mask& a, const Mask& b, Chain edit, std::optional<GivenIds> ids,
+  DiffLines(const Mask& a, const Mask& b, std::function<Chain()> edit, std::optional<GivenIds> ids,
             BindContext files)
       : mask_a_(a),
         mask_b_(b),
@@ -156,15 +157,19 @@ class DiffLines {
                edit = after(report, "edit    ");
     const Lines lines{text, a, b, edit};
     if (const auto known = causes_.find(lines); known != causes_.end()) return known->second;
-    const SaidCause said{text, a.has_value(), chain_said(a), chain_said(b),
-                         edit ? chain_said(edit) : edit_};
+    const SaidCause said{text, a.has_value(), chain_said(a), chain_said(b), [this, edit] {
+                           if (edit) return chain_said(edit);
+                           if (!known_edit_) known_edit_ = edit_();
+                           return *known_edit_;
+                         }};
     return causes_[lines] = CauseSaid(said, mask_a_, mask_b_).wrong();
   }
 
   const Mask &mask_a_, &mask_b_;
   Dense a_, b_;
   std::vector<Cell> left_;
-  Chain edit_;
+  std::function<Chain()> edit_;
+  std::optional<Chain> known_edit_;
   using Lines = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>,
                            std::optional<std::string>>;
   std::map<Lines, std::string> causes_;
