@@ -345,6 +345,52 @@ TEST_CASE("take picks rows and columns of any plane, more than once too", "[fami
   }
 }
 
+/// Ranges of at least one token in any order, as text, and every stride-th token of them.
+std::string drawn_ranges(Draw& random, Index extent, Index stride, std::vector<Index>& tokens) {
+  std::string out;
+  for (Index n = draw(random, 1, 3); n > 0; --n) {
+    const Index begin = draw(random, 0, extent - 1), last = draw(random, begin, extent - 1);
+    out += (out.empty() ? "" : "+") + std::to_string(begin) + "-" + std::to_string(last);
+    for (Index token = begin; token <= last; token += stride) tokens.push_back(token);
+  }
+  return out;
+}
+
+TEST_CASE("take and at have the cells of the tokens that their ranges name", "[families]") {
+  Draw random(67);
+  const std::vector<std::string> chains{"causal",
+                                        "window:left=4,right=2",
+                                        "doc:lens=9+7+8 | causal",
+                                        "chunk:size=5 | prefix:n=3",
+                                        "dilated:stride=3",
+                                        "window:keys=3 | sinks:n=2 | causal"};
+  for (int i = 0; i < test::rounds(600); ++i) {
+    const Index n = 24, stride = draw(random, 1, 4);
+    const std::string& chain = chains[as_size(draw(random, 0, 5))];
+    std::vector<Index> q, k;
+    const std::string rows = drawn_ranges(random, n, stride, q);
+    const std::string columns = drawn_ranges(random, n, stride, k);
+    std::string sides = "queries=" + rows + (draw(random, 0, 3) == 0 ? "" : ",keys=" + columns);
+    if (sides.find("keys") == std::string::npos) {
+      k.clear();
+      for (Index token = 0; token < n; ++token) k.push_back(token);
+    }
+    sides += ",stride=" + std::to_string(stride);
+    CAPTURE(chain, sides);
+    const Mask whole = apply(full_mask(1, 1, n, n), bind(parse(chain), {}));
+    const Mask taken = apply(whole, bind(parse("take:" + sides), {}));
+    REQUIRE(taken.queries() == std::ssize(q));
+    REQUIRE(taken.keys() == std::ssize(k));
+    CHECK(wrong_cells(taken, [&](Index row, Index column) {
+            return whole.plane(0, 0)->count({q[as_size(row)], q[as_size(row)] + 1},
+                                            {k[as_size(column)], k[as_size(column)] + 1}) > 0;
+          }) == 0);
+    const Mask at = apply(full_mask(1, 1, std::ssize(q), std::ssize(k)),
+                          bind(parse("at:" + sides + ",n=24{" + chain + "}"), {}));
+    CHECK(differing_cells(at, taken) == 0);
+  }
+}
+
 TEST_CASE("trees, grids and indices that make no mask are refused with what is expected",
           "[families]") {
   const Numbers arrays{{"circle", {1, 0, -1}}, {"far", {-1, 0, 7}}, {"deep", {0, -2, 1}},
@@ -365,7 +411,12 @@ TEST_CASE("trees, grids and indices that make no mask are refused with what is e
   CHECK(contains(refusal("tree:lens=2+2,after=0+0"), "stretch 1 has 2 tokens"));
   CHECK(contains(refusal("tree:lens=2+1,after=0+2"), "stretch 1 continues stretch 2"));
   CHECK(contains(refusal("tree:lens=2+1,after=0"), "after= of tree has 1 number"));
-  CHECK(contains(refusal("take:kv=pick"), "index 2 is 3"));
+  CHECK(contains(refusal("take:kv=pick"), "index 3 of the keys: expected one of 0 to 2"));
+  CHECK(contains(refusal("take:queries=0-3"), "index 3 of the queries"));
+  CHECK(contains(refusal("take:stride=2"), "take needs"));
+  CHECK(contains(refusal("take:kv=tin,stride=2"), "stride= needs the ranges"));
+  CHECK(contains(refusal("at:queries=4-5{causal}"), "positions of 2 queries and 3 keys"));
+  CHECK(contains(refusal("at:queries=4-6,n=5{causal}"), "n=5: expected at least 7"));
   CHECK(contains(refusal("neighbourhood:window=5"), "window 5 of dilation 1 does not fit"));
   CHECK(contains(refusal("neighbourhood:window=1,stride=2"), "stride 2 exceeds the window of 1"));
   CHECK(contains(refusal("neighbourhood:window=1+1"), "needs shape="));

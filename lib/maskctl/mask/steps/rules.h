@@ -38,6 +38,7 @@ using Rules = List<
     struct Not,
     struct Slice,
     struct Take,
+    struct At,
     struct KvLengths,
     struct QueryLengths,
     struct Scoped,

@@ -1,0 +1,71 @@
+// Which token each row and each column is, for the steps take and at; private to mask.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "maskctl/mask/planes/taken.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+
+/// The indices of one side: numbers [S] or [B,S], or ranges of which each `stride`-th token counts.
+/// With neither, all tokens as they are.
+struct GivenIndices {
+  const NamedArray& array;
+  const std::vector<Range>& ranges;
+  Index stride = 1;
+
+  bool is_given() const { return !array.empty() || !ranges.empty(); }
+  Index batch() const { return array.array.rank() == 2 ? array.array.extent(0) : 1; }
+  /// The indices of batch entry b, of `extent` tokens. Throws Error(kInvalidArgument) for others
+  /// than 0 to extent - 1, `side` ("queries") being what they name.
+  Indices of(Index b, Index extent, std::string_view step, std::string_view side) const;
+  /// One of them, without the others.
+  Index at(Index b, Index place) const;
+  /// The greatest index and 1; 0 if none is given.
+  Index end() const;
+};
+
+/// Rows and columns of a mask by index. Refuses batch entries that do not broadcast.
+Mask taken_of(const Mask& mask, const GivenIndices& q, const GivenIndices& kv,
+              std::string_view step);
+std::optional<Misfit> misfit_of(const GivenIndices& q, const GivenIndices& kv);
+
+template <typename Rule>
+GivenIndices queries_of(const Rule& rule) {
+  return {rule.q, rule.queries, rule.stride};
+}
+template <typename Rule>
+GivenIndices keys_of(const Rule& rule) {
+  return {rule.kv, rule.keys, rule.stride};
+}
+
+template <typename Rule>
+constexpr auto index_fields() {
+  return std::array{
+      fields::of<&Rule::q>({.name = "q",
+                            .type = FieldType::kSource,
+                            .help = "the token that each query is, [S] or [B,S]",
+                            .group = 1,
+                            .stem = "indices"}),
+      fields::of<&Rule::kv>({.name = "kv",
+                             .type = FieldType::kSource,
+                             .help = "the token that each key is, [S] or [B,S]",
+                             .group = 1,
+                             .stem = "indices"}),
+      fields::of<&Rule::queries>({.name = "queries",
+                                  .type = FieldType::kRanges,
+                                  .help = "the tokens that the queries are, in this order",
+                                  .group = 2}),
+      fields::of<&Rule::keys>({.name = "keys",
+                               .type = FieldType::kRanges,
+                               .help = "the tokens that the keys are",
+                               .group = 2}),
+      fields::of<&Rule::stride>({.name = "stride",
+                                 .help = "1 + the tokens that are left out after each, in ranges",
+                                 .fallback = "1",
+                                 .min = 1})};
+}
+
+}  // namespace maskctl::step
