@@ -109,6 +109,11 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
 
 std::string next_text(NextQuestion next) {
   if (next == NextQuestion::kNone) return "";
+  if (next == NextQuestion::kProbe) {
+    return labelled("next",
+                    "`maskctl probe make`, where the kernel can be run again: its output shows the "
+                    "mask, key heads and scale");
+  }
   return labelled("next", fmt::format("--solve asks for {}, from the same arrays",
                                       next == NextQuestion::kCells
                                           ? "the mask cell by cell"

@@ -247,7 +247,9 @@ TEST_CASE("red team: what verify names as the next question is one that solving 
   const auto hold = [&](const MistakenCall& call, const std::vector<double>& out, DType dtype) {
     const auto found = asked(call, out, dtype);
     INFO(name(dtype) << ": " << to_text(found.report.judgement) << ", next " << name(found.next));
-    if (found.next == NextQuestion::kNone) {
+    if (found.next == NextQuestion::kNone || found.next == NextQuestion::kProbe) {
+      CHECK(
+          (found.next == NextQuestion::kNone || found.report.judgement.verdict == Verdict::kNone));
       ++none;
       return;
     }

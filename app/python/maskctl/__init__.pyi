@@ -149,7 +149,7 @@ class VerifyAnswer(Answer):
     parts: list[_Part]
     solved: Record  # absent, as not_solved, where no mask was solved
     not_solved: str
-    next: Literal["lighter-cells", "cells"] | None
+    next: Literal["lighter-cells", "cells", "probe"] | None
     obeyed: Mask | None
     nearest: Mask | None
 

@@ -138,14 +138,8 @@ class Judge {
   /// Whether all rows fit the alternative; rows in which both masks give the same results must fit
   /// the declared mask.
   bool fits(const Tried& tried) const {
-    std::vector<bool> differs(as_size(residuals_.rows()), false);
-    for (const RowResidual& row : tried.rows) {
-      differs[as_size(row.row)] = true;
-      if (limits_.is_off(row.row, row.misfit, row.off)) return false;
-    }
-    for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (!differs[as_size(row)] && limits_.declared_off(row)) return false;
-    }
+    const std::vector<bool> off = off_flags(tried);
+    if (std::ranges::find(off, true) != off.end()) return false;
     return evidence(tried).near(1, limits_.noise());
   }
 
@@ -189,14 +183,13 @@ class Judge {
   const Tried* fit_in_parts() const {
     for (const Tried* tried : preferred_) {
       const std::set<Index> groups = preferring(*tried);
-      std::vector<bool> good(as_size(residuals_.rows()));
-      for (Index row = 0; row < residuals_.rows(); ++row)
-        good[as_size(row)] = !limits_.declared_off(row);
-      for (const RowResidual& row : tried->rows) {
-        if (!groups.contains(residuals_.group(row.row))) continue;
-        good[as_size(row.row)] = !limits_.is_off(row.row, row.misfit, row.off);
-      }
-      if (!groups.empty() && std::ranges::all_of(good, [](bool g) { return g; })) return tried;
+      const std::vector<bool> off = off_flags(*tried, &groups);
+      if (groups.empty() || std::ranges::find(off, true) != off.end()) continue;
+      const auto by = by_group(*tried);
+      const bool near = std::ranges::all_of(by, [&](const auto& one) {
+        return one.second.near(groups.contains(one.first) ? 1 : 0, limits_.noise());
+      });
+      if (near) return tried;
     }
     return nullptr;
   }
@@ -215,14 +208,21 @@ class Judge {
     for (const Index row : rows) out.off.insert(residuals_.position(row).time);
   }
 
-  /// The rows that are off under a candidate.
-  std::vector<Index> off_under(const Tried& tried) const {
-    std::vector<bool> off(as_size(residuals_.rows()), false);
+  /// Whether each row is off under a candidate, in these groups; elsewhere as declared.
+  std::vector<bool> off_flags(const Tried& tried, const std::set<Index>* groups = nullptr) const {
+    std::vector<bool> off(as_size(residuals_.rows()));
     for (Index row = 0; row < residuals_.rows(); ++row)
       off[as_size(row)] = limits_.declared_off(row);
     for (const RowResidual& row : tried.rows) {
+      if (groups && !groups->contains(residuals_.group(row.row))) continue;
       off[as_size(row.row)] = limits_.is_off(row.row, row.misfit, row.off);
     }
+    return off;
+  }
+
+  /// The rows that are off under a candidate.
+  std::vector<Index> off_under(const Tried& tried) const {
+    const std::vector<bool> off = off_flags(tried);
     std::vector<Index> out;
     for (Index row = 0; row < residuals_.rows(); ++row) {
       if (off[as_size(row)]) out.push_back(row);

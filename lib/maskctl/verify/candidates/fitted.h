@@ -11,6 +11,9 @@ namespace maskctl::attention {
 /// The softmax_scale that explains the output best; 1, 1/D and the like where it is about that.
 Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
+/// The same for each head by itself: those whose scale is another one.
+Candidates of_head_scales(const std::shared_ptr<const CallVariants>& call,
+                          const NamedResults& declared, const NamedResults& given);
 
 /// A declared result, such as the output or a gradient, times one factor; an lse that is larger by
 /// one number.

@@ -97,15 +97,11 @@ class Search {
     if (is_settled() && !found_.in_part) return found_;
     const bool obeys = found_.verdict == Verdict::kObeys;
     try_rare();
-    if (is_settled() || obeys) return found_;
+    if (is_settled() || try_scales() || obeys) return found_;
     // What comes last fits much: a number for each row, or two.
-    for (const auto fitted : {of_scales, of_one_factor, of_orders, of_caches, of_merges, of_slots,
+    for (const auto fitted : {of_one_factor, of_orders, of_caches, of_merges, of_slots,
                               of_row_factors, of_row_merges}) {
-      const Candidates candidates = fitted(trial_.call(), trial_.declared(), trial_.given());
-      if (candidates.empty()) continue;
-      trial_.add(candidates);
-      found_ = trial_.judge();
-      if (is_settled()) return found_;
+      if (try_fitted(fitted) && is_settled()) return found_;
     }
     if (found_.verdict != Verdict::kNone) return found_;
     const auto noisy = judged_with_noise(trial_);
@@ -143,6 +139,27 @@ class Search {
     trial_.add(of_arguments(trial_.call()));
     if (trial_.given().contains("lse")) trial_.add(of_lse(trial_.call()));
     found_ = trial_.judge();
+  }
+
+  using Fitted = Candidates (*)(const std::shared_ptr<const CallVariants>&, const NamedResults&,
+                                const NamedResults&);
+  /// False if there is nothing to fit.
+  bool try_fitted(Fitted fitted) {
+    const Candidates candidates = fitted(trial_.call(), trial_.declared(), trial_.given());
+    if (candidates.empty()) return false;
+    trial_.add(candidates);
+    found_ = trial_.judge();
+    return true;
+  }
+
+  /// Tries other scales; false, with the judgement as before where that was one, if none fits.
+  bool try_scales() {
+    for (const auto fitted : {of_scales, of_head_scales}) {
+      const Judgement before = found_;
+      if (try_fitted(fitted) && is_settled()) return true;
+      if (before.verdict == Verdict::kObeys) found_ = before;
+    }
+    return false;
   }
 
   const Chain* steps() const { return call_.steps ? &*call_.steps : nullptr; }

@@ -174,7 +174,7 @@ std::string cause_text(const SolvedVerdict& solved) {
 }  // namespace
 
 std::string_view name(NextQuestion next) {
-  static constexpr std::string_view kNames[] = {"none", "lighter-cells", "cells"};
+  static constexpr std::string_view kNames[] = {"none", "lighter-cells", "cells", "probe"};
   return kNames[static_cast<std::size_t>(next)];
 }
 
@@ -195,6 +195,7 @@ NextQuestion next_question(const Judgement& judgement) {
     case Verdict::kPartly:
       return NextQuestion::kCells;
     case Verdict::kAnother:
+      return judgement.in_part ? NextQuestion::kCells : NextQuestion::kNone;
     case Verdict::kOtherCall:
     case Verdict::kNone:
       break;
@@ -228,11 +229,15 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   } catch (const Error& error) {
     if (error.code() != Errc::kInvalidArgument) throw;
     out.not_solved = error.what();
+    out.next = NextQuestion::kProbe;
     return out;
   }
   const bool explains =
       out.solved->verdict() == Verdict::kAnother && out.solved->solved.unsolved_rows == 0;
-  if (!explains) return out;
+  if (!explains) {
+    out.next = NextQuestion::kProbe;
+    return out;
+  }
   // Results that were not solved, such as gradients, keep verdicts of their own.
   judgement.verdict = Verdict::kAnother;
   judgement.text = cause_text(*out.solved);

@@ -59,10 +59,11 @@ std::string to_text(const SolvedVerdict& verdict);
 SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
                             const SolveOptions& options = {});
 
-/// What solve_results() is worth asking for after a judgement of the same results: nothing; cells
-/// that are lighter than Judgement::least_cell, down to the rounding; or each cell.
-enum class NextQuestion : std::uint8_t { kNone, kLighterCells, kCells };
-/// "none", "lighter-cells" or "cells".
+/// What is worth asking after a judgement: nothing; solve_results() of the same results, for cells
+/// that are lighter than Judgement::least_cell, down to the rounding, or for each cell; or, where
+/// the mask cannot be solved, the outputs of a probe (probe.h).
+enum class NextQuestion : std::uint8_t { kNone, kLighterCells, kCells, kProbe };
+/// "none", "lighter-cells", "cells" or "probe".
 std::string_view name(NextQuestion next);
 
 /// All that `maskctl verify` says of results.
@@ -74,7 +75,7 @@ struct FullVerdict {
   /// the solved mask, which is the one obeyed.
   bool only_solved = false;
   std::string not_solved = {};              // why the mask cannot be solved, where that was tried
-  NextQuestion next = NextQuestion::kNone;  // kNone, too, where the mask cannot be solved
+  NextQuestion next = NextQuestion::kNone;
 };
 
 /// judge_results(); where nothing fits the output, solve_results() for the rows that are off,

@@ -120,9 +120,13 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
   for (const Head head : groups.front().front().heads) equations += call.dim(head);
   std::string more;
   if (equations < call.dims().keys) {
-    more = fmt::format("; or, if its mask may be any, more than {} equations for {} keys{}",
-                       equations, call.dims().keys,
-                       call.has_gradients() ? "" : ": grad_query with cotangent_out");
+    more = fmt::format(
+        "; a mask that has little of the declared one takes more: {} numbers of the "
+        "output tell of {} keys{}",
+        equations, call.dims().keys,
+        call.has_gradients() ? ""
+                             : ", and --given grad_query=SOURCE with "
+                               "cotangent_out=SOURCE doubles them");
   }
   std::string given;
   for (const auto& [name, array] : request.arguments.arrays) {
