@@ -372,7 +372,7 @@ TEST_CASE("a rectangle between long documents is found beside padding that sees 
     INFO(chain << leak);
     const auto said = [&](const std::string& steps) {
       const Index n = tokens + padding;
-      return ids(lint_pattern(pattern_of(made(n, n, steps)), "w").value_or(Findings{}));
+      return ids(lint_pattern(pattern(made(n, n, steps)), "w").value_or(Findings{}));
     };
     CHECK(said(chain).empty());
     CHECK(said(chain + leak) == Ids{"nearly"});

@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threefry.h"
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/block.h"
 #include "maskctl/mask/steps/block_causal.h"
 #include "maskctl/mask/steps/causal.h"
@@ -491,18 +492,50 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
   return out;
 }
 
+/// The tokens that the rows or the columns of batch entry b are, of `all`.
+template <typename Rule>
+std::vector<Index> tokens_of(const Rule& s, const NamedArray& array,
+                             const std::vector<Range>& ranges, Index b, Index all) {
+  std::vector<Index> out;
+  const Index length = array.empty() ? 0 : array.array.extent(array.array.rank() - 1);
+  for (Index i = 0; i < length; ++i) out.push_back(per_token(array.array, b, i));
+  for (const Range& range : ranges) {
+    for (Index i = range.begin; i < range.end; i += s.stride) out.push_back(i);
+  }
+  for (Index i = 0; array.empty() && ranges.empty() && i < all; ++i) out.push_back(i);
+  return out;
+}
+
 /// The rows and columns that the indices name.
 inline Dense run_rule(const Dense& m, const step::Take& s) {
-  const auto length = [](const NamedArray& given, Index all) {
-    return given.empty() ? all : given.array.extent(given.array.rank() - 1);
-  };
-  const auto from = [](const NamedArray& given, Index b, Index i) {
-    return given.empty() ? i : per_token(given.array, b, i);
-  };
-  return make(m.b, m.h, length(s.q, m.q), length(s.kv, m.k),
+  const auto q_of = [&](Index b) { return tokens_of(s, s.q, s.queries, b, m.q); };
+  const auto k_of = [&](Index b) { return tokens_of(s, s.kv, s.keys, b, m.k); };
+  return make(m.b, m.h, std::ssize(q_of(0)), std::ssize(k_of(0)),
               [&](Index b, Index h, Index q, Index k) {
-                return m.get(b, h, from(s.q, b, q), from(s.kv, b, k));
+                return m.get(b, h, q_of(b).at(as_size(q)), k_of(b).at(as_size(k)));
               });
+}
+
+/// What the chain makes of open and of closed cells at the positions of the tokens.
+inline Dense run_rule(const Dense& m, const step::At& s) {
+  std::vector<std::vector<Index>> q_of, k_of;
+  Index n = s.n;
+  for (Index b = 0; b < m.b; ++b) {
+    q_of.push_back(tokens_of(s, s.q, s.queries, b, m.q));
+    k_of.push_back(tokens_of(s, s.kv, s.keys, b, m.k));
+    if (std::ssize(q_of.back()) != m.q || std::ssize(k_of.back()) != m.k) throw Refused("at");
+    for (const Index i : q_of.back()) n = std::max(n, i + 1);
+    for (const Index i : k_of.back()) n = std::max(n, i + 1);
+  }
+  const auto of = [&](bool open) {
+    return run_chain(make(m.b, m.h, n, n, [open](Index, Index, Index, Index) { return open; }),
+                     s.chain);
+  };
+  const Dense opened = of(true), closed = of(false);
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    const Dense& part = m.get(b, h, q, k) ? opened : closed;
+    return part.get(b, h, q_of[as_size(b)][as_size(q)], k_of[as_size(b)][as_size(k)]);
+  });
 }
 
 /// A rule that keeps cells and has no loop of its own here: what it says of each pair, which is
@@ -524,7 +557,7 @@ inline Dense run_step(const Dense& m, const Step& step) {
   visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
              step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
              step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
-             step::Take, step::KvLengths, step::Scoped, step::Within, step::Positions,
+             step::Take, step::At, step::KvLengths, step::Scoped, step::Within, step::Positions,
              step::BlockCausal, step::QueryLengths>(
       step, [&](const auto& rule) { out = run_rule(m, rule); });
   return out ? *out : by_reasons(m, step);

@@ -39,9 +39,9 @@ bool each_block(const BlockedExtent& extent, Size size, F&& f) {
 }
 
 /// Counts the open and the closed cells in rectangles of a small plane.
-class SmallCells {
+class GridCells {
  public:
-  SmallCells(const Plane& open, const Plane& closed)
+  GridCells(const Plane& open, const Plane& closed)
       : extent_{open.queries(), open.keys()}, open_(open), closed_(closed) {}
   const BlockedExtent& extent() const { return extent_; }
 
@@ -77,7 +77,7 @@ class SmallCells {
 
 /// Tries the few largest sizes along one axis, each with the largest size along the other axis that
 /// fits, and keeps the size with the fewest blocks.
-void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best) {
+void try_axis(const GridCells& cells, bool by_query, std::optional<Size>& best) {
   const BlockedExtent& extent = cells.extent();
   const Index most = by_query ? extent.queries : extent.keys;
   const Index other = by_query ? extent.keys : extent.queries;
@@ -95,7 +95,7 @@ void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best)
 }
 
 std::vector<BlockGrid> small_exact(const Plane& open, const Plane& closed) {
-  const SmallCells cells(open, closed);
+  const GridCells cells(open, closed);
   const BlockedExtent& extent = cells.extent();
   std::optional<Size> best;
   for (Index size = std::max(extent.queries, extent.keys); size > 1 && !best; --size) {
@@ -251,7 +251,7 @@ std::vector<BlockGrid> exact_grids(const Plane& open, const Plane& closed) {
 
 std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed) {
   if (!is_small(open)) return large_grids(open, closed);
-  const SmallCells cells(open, closed);
+  const GridCells cells(open, closed);
   const BlockedExtent& extent = cells.extent();
   std::vector<Size> sizes;
   for (const Index size : records(std::max(extent.queries, extent.keys), [&](Index s) {

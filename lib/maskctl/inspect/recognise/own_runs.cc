@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "maskctl/inspect/recognise/edges.h"
+#include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/document.h"
 

@@ -41,7 +41,7 @@ std::optional<Index> documents_count(const Step& step) {
 
 /// Batches whose steps have the same names: how many, and the least and most documents of each
 /// step.
-struct Alike {
+struct AlikeBatches {
   Index batches = 0;
   std::vector<std::pair<Index, Index>> documents;
 };
@@ -54,11 +54,11 @@ std::string step_text(const std::string& name, const std::pair<Index, Index>& do
 }
 
 std::string scopes_text(std::span<const Step> scopes) {
-  std::map<std::vector<std::string>, Alike> groups;
+  std::map<std::vector<std::string>, AlikeBatches> groups;
   for (const Step& scope : scopes) {
     std::vector<std::string> names;
     for (const Step& step : *chain_of(scope)) names.emplace_back(info_of(step).name);
-    Alike& its = groups[names];
+    AlikeBatches& its = groups[names];
     its.batches += batches_of(scope);
     its.documents.resize(names.size(), {-1, -1});
     for (std::size_t i = 0; i < names.size(); ++i) {
