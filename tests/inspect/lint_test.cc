@@ -254,6 +254,9 @@ TEST_CASE("groups that see later groups are told from groups", "[lint]") {
   CHECK(joined.count == 256);
   CHECK(joined.where.query == 5);
   CHECK(joined.where.key == 30);
+  // Token 4 sees no earlier one, so that it is no causal token between groups.
+  const Mask alone = made(6, 6, "doc:lens=4+2 | close:q=4-5,k=5 | open:q=0-3,k=5");
+  CHECK(std::ranges::count(of_mask(alone), "groups-joined") == 0);
 }
 
 /// Returns the findings about `count` batch entries (or heads, if `heads`): one has the mask `odd`,

@@ -102,6 +102,9 @@ class FutureReader {
   static std::size_t at(Index q) { return static_cast<std::size_t>(q); }
   Index own(Index q) const { return q + shift_; }
   bool is(Index q, Kind kind) const { return (kind_[at(q)] & kind) != 0; }
+  bool is_causal(Index q) const {
+    return is(q, kSelf) && is(q, kEarlier) && !is(q, kLater) && !is(q, kGroup);
+  }
   void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
 
   /// Reads the runs of keys that query q sees: notes whether it sees itself and earlier keys, the
@@ -212,7 +215,7 @@ class FutureReader {
       out_.selves += is(q, kSelf);
       out_.in_groups += is(q, kGroup);
       out_.q_count += is(q, kOther);
-      out_.causal += is(q, kSelf) && is(q, kEarlier) && !is(q, kLater) && !is(q, kGroup);
+      out_.causal += is_causal(q);
     }
     out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
   }
@@ -283,7 +286,7 @@ class FutureReader {
       const Range gap{keys[i - 1].end - shift_, keys[i].begin - shift_};
       const Index member = keys[i].begin - shift_;
       for (Index q = std::max<Index>(gap.begin, 0); q < gap.end; ++q) {
-        if (is(q, kSelf) && !is(q, kLater) && !is(q, kGroup) && member < plane_.queries() &&
+        if (is_causal(q) && member < plane_.queries() &&
             plane_.count({member, member + 1}, {own(q), own(q) + 1}) == 1) {
           return true;
         }
