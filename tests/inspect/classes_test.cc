@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "maskctl/inspect/recognise/small_cells.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
 #include "support/catch_compat.h"
@@ -82,6 +83,28 @@ TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise
   for (int n = 0; n < 300; ++n) {
     const Index size = std::uniform_int_distribution<Index>(1, 24)(random);
     check_classes(random_runs(random, size, size), size);
+  }
+}
+
+TEST_CASE("small planes in words have the cells and classes of planes", "[recognise]") {
+  using recognition::SmallCells;
+  std::mt19937_64 random(19);
+  for (int n = 0; n < 300; ++n) {
+    const auto pick = [&](Index low, Index high) {
+      return std::uniform_int_distribution<Index>(low, high)(random);
+    };
+    const Index size = pick(1, n % 3 == 0 ? 140 : 24);
+    const PlanePtr plane = random_runs(random, size, size), other = random_runs(random, size, size);
+    const SmallCells small(*plane);
+    for (const bool shared : {true, false}) {
+      REQUIRE(small.connected(shared) == recognition::connected(*plane, shared));
+      const recognition::Classes classes = recognition::connected(*other, shared);
+      const PlanePtr both = combine(Op::kAnd, plane, recognition::plane_of(classes, size, size));
+      REQUIRE(small.meet(classes) == (both->count() > 0));
+    }
+    const recognition::Diagonals band{pick(-size, size), pick(-size, size)};
+    const PlanePtr rest = combine(Op::kSub, plane, diagonal_band(size, size, band.low, band.high));
+    REQUIRE(small.outside(band).words == SmallCells(*rest).words);
   }
 }
 
