@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -68,13 +69,22 @@ class PlainCells {
   Index selves(Index b, Index h) const {
     return open_cells(b, h, [this](Index q, Index k) { return k == q + shift(); });
   }
-  /// Whether the row sees every key, and other rows do not see its token.
+  /// The rows at the first tokens, or the last, that see every key, if other rows do not see these
+  /// tokens; else none.
+  Range opened_padding(Index b, Index h, bool first) const {
+    if (shift() != 0) return {};
+    Range out = first ? Range{0, 0} : Range{queries_, queries_};
+    while (first && out.end < queries_ && is_full(b, h, out.end)) ++out.end;
+    while (!first && out.begin > 0 && is_full(b, h, out.begin - 1)) --out.begin;
+    for (Index row = 0; row < queries_; ++row)
+      if (open_in(b, h, {row, row + 1}, out) > 0 && !is_full(b, h, row)) return {};
+    return out;
+  }
   bool is_opened_padding(Index b, Index h, Index q) const {
-    if (shift() != 0 || !is_full(b, h, q)) return false;
-    for (Index row = 0; row < queries_; ++row) {
-      if (open(b, h, row, q) && !is_full(b, h, row)) return false;
-    }
-    return true;
+    return std::ranges::any_of(std::array{true, false}, [&](bool first) {
+      const Range rows = opened_padding(b, h, first);
+      return q >= rows.begin && q < rows.end;
+    });
   }
   /// Whether all tokens from one to the other see each other, so that they are a group.
   bool are_group(Index b, Index h, Index one, Index other) const {

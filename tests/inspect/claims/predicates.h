@@ -108,15 +108,23 @@ inline Index document_of(Index token, const std::vector<Index>& lengths) {
 }
 
 /// The open cells of a plane with query and key on two sides of a border between documents: how
-/// many, and the first query of one. `opened`: rows of opened padding are left out.
+/// many, and the first query of one. Rows of opened padding are left out at the first tokens, the
+/// last, at both or nowhere.
 struct AcrossBorders {
   Index cells = 0, first = -1;
+  bool left_out = false;
 };
 inline AcrossBorders across_borders(const PlainCells& cells, Index b, Index h,
-                                    const std::vector<Index>& lengths, bool opened) {
+                                    const std::vector<Index>& lengths, bool first, bool last) {
+  const Range left_out[] = {first ? cells.opened_padding(b, h, true) : Range{},
+                            last ? cells.opened_padding(b, h, false) : Range{}};
   AcrossBorders out;
   for (Index q = 0; q < cells.queries(); ++q) {
-    if (opened && cells.is_opened_padding(b, h, q)) continue;
+    if (std::ranges::any_of(left_out,
+                            [q](Range rows) { return q >= rows.begin && q < rows.end; })) {
+      out.left_out = true;
+      continue;
+    }
     for (Index k = 0; k < cells.keys(); ++k) {
       if (!cells.open(b, h, q, k)) continue;
       if (document_of(q, lengths) == document_of(k, lengths)) continue;
