@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/steps/tree.h"
 #include "support/twin_steps.h"
 
 namespace maskctl::test {
@@ -72,6 +73,16 @@ inline Step step_of_plane(Step step, Index batch, Index head) {
     }
     single(chunk->sizes, chunk->size);
     single(chunk->offsets, chunk->offset);
+  }
+  if (auto* blocks = step.get_if<step::BlockCausal>()) {
+    take_batch(blocks->sizes, batch), take_batch(blocks->offsets, batch);
+    single(blocks->sizes, blocks->size);
+    single(blocks->offsets, blocks->offset);
+  }
+  if (auto* tree = step.get_if<step::Tree>()) {
+    for (NamedArray* each : {&tree->parents, &tree->depth, &tree->tin, &tree->tout}) {
+      take_row(*each, batch);
+    }
   }
   if (auto* pad = step.get_if<step::Pad>()) {
     if (pad->is_lengths) take_batch(pad->valid, batch);
