@@ -126,19 +126,23 @@ TEST_CASE("recognise: every line is true, and no law believes another", "[senten
       // A pipeline is judged as it is printed in full, so both reports tell the lie.
       const std::string in_whole = said.text == whole.text ? *lie : whole.text;
       const std::string found = laws.wrong(*lie, said.status, in_whole);
-      // Another pipeline may make the same cells: then it is no lie.
+      // Another pipeline may make the same cells, or leave as many: then it is no lie.
       const auto line = [](const std::string& text) {
         const std::size_t begin = text.find("pipeline");
         return text.substr(begin, text.find('\n', begin) - begin);
       };
-      const bool same = line(*lie) != line(said.text) && laws.made() == made;
-      if (!found.empty() || same) continue;
+      if (!found.empty()) continue;
+      if (line(*lie) != line(said.text)) {
+        tally.by_chance += laws.made() != made;
+        continue;
+      }
       ++tally.believed;
       FAIL_CHECK("mask " << seed << " believes\n" << *lie << "for\n" << said.text);
     }
   }
   INFO(tally.lines << " lines");
   CHECK(tally.believed == 0);
+  CHECK(tally.by_chance <= 2 + tally.lies / 50);
   CHECK(tally.lies > 6 * draws / draws_per_lie());
 }
 
@@ -185,7 +189,7 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
     }
   }
   CHECK(tally.believed == 0);
-  CHECK(50 * tally.by_chance <= tally.lies);
+  CHECK(tally.by_chance <= 2 + tally.lies / 50);
   CHECK(tally.lies > 12 * draws / draws_per_lie());
 }
 
