@@ -73,10 +73,10 @@ std::string where_text(const RecogniseReport& report) {
 
 std::string pipelines_found(const RecogniseReport& report, bool all) {
   const std::string text = all ? report.pipeline : summary_text(report.found.chain);
-  if (report.found.irregular) {
-    return "no rule; nearest: " + (text.empty() ? "every cell open" : text);
-  }
   const char* more = text == report.pipeline ? "" : "; --all prints the pipeline";
+  if (report.found.irregular) {
+    return "no rule; nearest: " + (text.empty() ? "every cell open" : text + more);
+  }
   return text.empty() ? "none: every cell is open" : text + more;
 }
 

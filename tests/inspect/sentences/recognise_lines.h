@@ -104,7 +104,10 @@ class RecogniseLines {
            return number_said(m[2]) == open && number_said(m[3]) == all &&
                   is_percent(m[1], open, all);
          }},
-        {"pipeline    no rule; nearest: .*", [this](const auto&) { return is_nearest(); }},
+        {"pipeline    no rule; nearest: (.*); --all prints the pipeline",
+         [this](const auto& m) { return summary_holds(m[1]) && is_nearest(); }},
+        {"pipeline    no rule; nearest: (.*)",
+         [this](const auto& m) { return m[1] == pipeline_ && is_nearest(); }},
         {"pipeline    none: every cell is open",
          [this](const auto&) { return pipeline_ == "every cell open"; }},
         {"pipeline    (.*); --all prints the pipeline",
