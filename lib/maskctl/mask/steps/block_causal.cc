@@ -65,8 +65,9 @@ std::vector<Chain> guesses(const BlockCausal*, const SampledRows& rows) {
   Votes sizes;
   std::vector<std::pair<Index, Index>> steps;  // rows that see more than the one before, their keys
   for (Index i = 0; i < rows.size(); ++i) {
-    if (!rows.follows(i) || rows[i].runs.size() != 1 || rows[i].runs.front().begin != 0) continue;
-    const Index end = rows[i].runs.front().end, before = rows[i - 1].keys();
+    const auto runs = rows[i].runs, above = rows[std::max<Index>(i - 1, 0)].runs;
+    if (!rows.follows(i) || runs.empty() || runs.front().begin != 0 || above.empty()) continue;
+    const Index end = runs.back().end, before = above.back().end;
     if (end > before && before > 0) {
       sizes.add(end - before);
       steps.emplace_back(rows[i].query, end);

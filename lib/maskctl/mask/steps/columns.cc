@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
+#include <span>
 
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/steps/causal.h"
@@ -55,26 +57,48 @@ Expr formula(const Columns& rule) {
   return expr::modulo(expr::key() + -rule.offset, rule.stride) < expr::number(rule.width);
 }
 
-/// Columns as the row with the most keys has them, alone and under causal.
-std::vector<Chain> guesses(const Columns*, const SampledRows& rows) {
-  if (rows.size() == 0) return {};
-  Index fullest = 0;
-  for (Index i = 1; i < rows.size(); ++i) {
-    if (rows[i].runs.size() > rows[fullest].runs.size()) fullest = i;
-  }
-  const auto runs = rows[fullest].runs;
-  if (runs.size() < 3) return {};
+namespace {
+
+/// Columns as a row has them.
+std::optional<Columns> columns_in(std::span<const Run> runs) {
+  if (runs.size() < 3) return std::nullopt;
   Votes strides, widths, offsets;
   for (std::size_t i = 1; i < runs.size(); ++i) strides.add(runs[i].begin - runs[i - 1].begin);
   for (const Run& run : runs) widths.add(run.end - run.begin);
   const auto stride = strides.majority(), width = widths.majority();
-  if (!stride || !width || *width >= *stride) return {};
+  if (!stride || !width || *width >= *stride) return std::nullopt;
   for (const Run& run : runs) offsets.add(run.begin % *stride);
   const auto offset = offsets.majority();
-  if (!offset) return {};
-  const Columns rule{.stride = *stride, .offset = *offset, .width = *width};
+  if (!offset) return std::nullopt;
+  return Columns{.stride = *stride, .offset = *offset, .width = *width};
+}
+
+}  // namespace
+
+/// Columns as the rows with the most runs have them, alone and under causal. The first of these may
+/// have a run more because of an odd cell.
+std::vector<Chain> guesses(const Columns*, const SampledRows& rows) {
+  Index fullest = -1, next = -1;
+  const auto has_more = [&](Index i, Index than) {
+    return than < 0 || rows[i].runs.size() > rows[than].runs.size();
+  };
+  for (Index i = 0; i < rows.size(); ++i) {
+    if (has_more(i, fullest)) {
+      next = fullest;
+      fullest = i;
+    } else if (has_more(i, next)) {
+      next = i;
+    }
+  }
   const Align align = rows.queries() == rows.keys() ? Align::kUnset : Align::kBottomRight;
-  return {{Step(rule)}, {Step(rule), Step(Causal{align, {}})}};
+  std::vector<Chain> out;
+  for (const Index row : {fullest, next}) {
+    const auto rule = row < 0 ? std::nullopt : columns_in(rows[row].runs);
+    if (!rule) continue;
+    out.push_back({Step(*rule)});
+    out.push_back({Step(*rule), Step(Causal{align, {}})});
+  }
+  return out;
 }
 
 namespace {

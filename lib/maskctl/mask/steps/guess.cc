@@ -53,15 +53,16 @@ SampledRows::Row SampledRows::row(Index query) const {
 bool SampledRows::agree_with(const Plane& other) const {
   constexpr Index kMostRows = 64;
   const Index every = ceil_div(std::max<Index>(size(), 1), kMostRows);
-  Index tried = 0, wrong = 0;
+  const Index most = std::max<Index>(ceil_div(size(), every) / 10, 1);  // wrong ones
+  Index wrong = 0;
   std::vector<Run> scratch;
-  for (Index i = 0; i < size(); i += every, ++tried) {
+  for (Index i = 0; i < size() && wrong <= most; i += every) {
     const Row mine = (*this)[i];
     other.rows({mine.query, mine.query + 1}, [&](Range, const Keys& keys) {
       wrong += !std::ranges::equal(as_runs(keys, scratch), mine.runs);
     });
   }
-  return wrong * 10 <= tried;
+  return wrong <= most;
 }
 
 Index SampledRows::Row::keys() const {

@@ -1,5 +1,7 @@
 // Reads the grid, window, dilation, stride and causal dimensions of a neighbourhood off its rows.
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 
 #include "maskctl/mask/steps/neighbourhood.h"
@@ -24,13 +26,14 @@ std::vector<Index> seen_along(const SampledRows::Row& row, Index inner, Index ex
 }
 
 constexpr Index kBeside = 64;      // tokens on either side that are looked at
+constexpr Index kShort = 32;       // tokens of a line that shows little
 constexpr Index kMostKeys = 1024;  // of a token, so that reading a row is cheap
 
-/// What the tokens on a line through the grid show of one dimension.
+/// What the tokens on a line through the grid show of one dimension. One of them may have an odd
+/// cell.
 struct Shown {
-  Index window = 0, dilation = 1;
-  bool causal = false;
-  std::vector<Index> strides;  // those that are possible
+  Index dilation = 1;
+  std::vector<Index> windows, strides, causal;  // those that are possible, the likely ones first
 };
 
 /// Nothing where the keys of a token are no steps of one size. `mine` are those of the token at
@@ -40,16 +43,18 @@ std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& min
                            const Beside& beside) {
   Shown out;
   out.dilation = mine.size() > 1 ? mine[1] - mine[0] : 1;
-  out.causal = mine.back() == at;
   if ((at - mine.front()) % out.dilation != 0) return std::nullopt;
-  Index shared = 0, inside = 0, ends_here = 0, last = -1;
+  Index shared = 0, inside = 0, ends_here = 0, last = -1, tokens = 0, causal = 0, largest = 0;
+  std::map<Index, Index> sizes;  // how many tokens see so many keys
   const Index before = std::min(at / out.dilation, kBeside) * out.dilation;
   const Index end = std::min(extent, at + (kBeside + 1) * out.dilation);
   for (Index other = at - before; other < end; other += out.dilation) {
     const std::vector<Index> keys = beside(other);
     if (keys.empty()) return std::nullopt;
-    out.causal = out.causal && keys.back() == other;
-    out.window = std::max(out.window, std::ssize(keys));
+    ++tokens;
+    causal += keys.back() == other;
+    ++sizes[std::ssize(keys)];
+    largest = std::max(largest, std::ssize(keys));
     shared = keys.front() == last ? shared + 1 : 1;
     last = keys.front();
     // Windows at the borders are shared anyway: at the first key, and without causal at the last.
@@ -57,17 +62,37 @@ std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& min
     ends_here = std::max(ends_here, shared);
     if (keys.back() + out.dilation < extent) inside = std::max(inside, shared);
   }
-  const Index longest = out.causal ? ends_here : inside;
-  if (longest > 0) {
-    out.strides = {longest};
-  } else {
-    for (Index stride = 1; stride <= out.window; ++stride) out.strides.push_back(stride);
+  out.causal = {causal == tokens};
+  if (causal + 1 == tokens) out.causal.push_back(1);
+  out.windows = {largest};
+  // A size of one token may be that of an odd cell: then the largest of the others.
+  if (sizes.size() > 1 && sizes.rbegin()->second == 1) {
+    out.windows.push_back(std::next(sizes.rbegin())->first);
+  }
+  const Index longest = causal == tokens ? ends_here : inside;
+  if (longest > 0) out.strides.push_back(longest);
+  // On a short line, an odd cell may be in the only queries that share a window.
+  for (Index stride = 1; stride <= largest && (longest == 0 || extent <= kShort); ++stride) {
+    if (stride != longest) out.strides.push_back(stride);
   }
   return out;
 }
 
+/// Replaces each rule by one for each of the numbers, which is put in front of a list of the rule.
+void put_first(std::vector<Index> Neighbourhood::*list, const std::vector<Index>& numbers,
+               std::vector<Neighbourhood>& rules) {
+  std::vector<Neighbourhood> out;
+  for (const Neighbourhood& rule : rules) {
+    for (const Index number : numbers) {
+      out.push_back(rule);
+      (out.back().*list).insert((out.back().*list).begin(), number);
+    }
+  }
+  rules = std::move(out);
+}
+
 /// The neighbourhoods in a grid of this shape that the rows of one token and of those beside it
-/// allow: the middle one, or one a few places before it in each dimension.
+/// allow: the middle one, or one some places before it in each dimension.
 std::vector<Neighbourhood> in_grid(const std::vector<Index>& shape, const SampledRows& rows,
                                    Index ahead) {
   constexpr std::size_t kMostGuesses = 64;
@@ -94,19 +119,14 @@ std::vector<Neighbourhood> in_grid(const std::vector<Index>& shape, const Sample
       if (beside.keys() > kMostKeys) return {};
       return seen_along(beside, inner, shape[i]);
     });
-    if (!line || out.size() * line->strides.size() > kMostGuesses) return {};
-    std::vector<Neighbourhood> longer;
-    for (const Neighbourhood& one : out) {
-      for (const Index stride : line->strides) {
-        longer.push_back(one);
-        Neighbourhood& rule = longer.back();
-        rule.window.insert(rule.window.begin(), line->window);
-        rule.dilation.insert(rule.dilation.begin(), line->dilation);
-        rule.stride.insert(rule.stride.begin(), stride);
-        rule.causal.insert(rule.causal.begin(), line->causal);
-      }
+    if (!line) return {};
+    for (Neighbourhood& rule : out) {
+      rule.dilation.insert(rule.dilation.begin(), line->dilation);
     }
-    out = std::move(longer);
+    put_first(&Neighbourhood::window, line->windows, out);
+    put_first(&Neighbourhood::stride, line->strides, out);
+    put_first(&Neighbourhood::causal, line->causal, out);
+    if (out.size() > kMostGuesses) out.resize(kMostGuesses);
   }
   return out;
 }
@@ -157,10 +177,10 @@ bool is_plainer(const Neighbourhood& rule, Index tokens) {
   return cut == 0 || (cut == 1 && (plain || whole > 0));
 }
 
-/// A single odd cell is in the lines of at most one of two tokens.
+/// A single odd cell is in the row of at most one of two tokens.
 std::optional<Neighbourhood> first_that_gives(const std::vector<Index>& shape,
                                               const SampledRows& rows) {
-  for (const Index ahead : {0, 1}) {
+  for (const Index ahead : {0, 1, 2}) {
     for (Neighbourhood& guess : in_grid(shape, rows, ahead)) {
       if (gives_most(guess, rows)) return std::move(guess);
     }

@@ -1,7 +1,8 @@
 // Reads the parents of tokens off the rows of a tree.
 #include <algorithm>
-#include <cstdlib>
+#include <limits>
 #include <optional>
+#include <span>
 
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/tree_parents.h"
@@ -9,15 +10,48 @@
 namespace maskctl::step {
 namespace {
 
-/// The parents that the rows of a plane show, token 0 being that of query 0: the token before a
-/// row's own among those that it sees. Where the next row, a child, says otherwise, the one that
-/// agrees with the number of keys that the child sees.
+/// The keys of a row before its own token, which are those of its parent.
+using Path = std::vector<Run>;
+
+Path path_before(std::span<const Run> runs, Index token) {
+  Path out;
+  for (const Run& run : runs) {
+    if (run.begin >= token) break;
+    out.push_back({run.begin, static_cast<std::int32_t>(std::min<Index>(run.end, token))});
+  }
+  return out;
+}
+
+std::int32_t last_of(const Path& path) { return path.empty() ? kRoot : path.back().end - 1; }
+
+/// How many keys are in one of two paths, of which at most `most` are counted.
+Index differing(const Path& one, const Path& other, Index most) {
+  std::size_t i = 0, j = 0;  // ends of runs that were passed: inside one after an odd number
+  std::int32_t last = 0;
+  Index out = 0;
+  while ((i < 2 * one.size() || j < 2 * other.size()) && out <= most) {
+    const auto end = [](const Path& path, std::size_t at) {
+      if (at >= 2 * path.size()) return std::numeric_limits<std::int32_t>::max();
+      return at % 2 == 0 ? path[at / 2].begin : path[at / 2].end;
+    };
+    const std::int32_t next = std::min(end(one, i), end(other, j));
+    if (i % 2 != j % 2) out += next - last;
+    if (end(one, i) == next) ++i;
+    if (end(other, j) == next) ++j;
+    last = next;
+  }
+  return out;
+}
+
+/// The parents that the rows of a plane show, token 0 being that of query 0: the key before a
+/// row's own token, if its row has the same path, or nearly. A few cells may be odd: then the
+/// parent is the key before that one, or a child tells the parent of its parent.
 class ParentsOfRows {
  public:
   /// Nothing if more than a few rows that see keys do not see their own token last, or the rows
   /// have more runs than are worth reading.
   static std::optional<Tokens> of(const Plane& plane) {
-    ParentsOfRows reader;
+    ParentsOfRows reader(plane);
     Index runs = 0, token = 0;
     bool fits = true;
     std::vector<Run> scratch;
@@ -38,63 +72,76 @@ class ParentsOfRows {
                                   kRunsAtOnce);
     }
     if (!fits) return std::nullopt;
-    reader.settle({});
     return std::move(reader.parents_);
   }
 
  private:
   static constexpr Index kRunsAtOnce = 4096, kMostRuns = Index{1} << 24;
+  static constexpr Index kOddRows = 4, kOddKeys = 4;
 
-  static Index size_of(std::span<const Run> runs) {
-    Index sum = 0;
-    for (const Run& run : runs) sum += run.end - run.begin;
-    return sum;
+  explicit ParentsOfRows(const Plane& plane) : plane_(plane) {}
+
+  bool add(Index token, std::span<const Run> runs) {
+    told_.push_back(false);
+    Path path = path_before(runs, token);
+    if (runs.empty()) {
+      parents_.push_back(kOutside);
+    } else {
+      // A few rows may have lost their own key, or see one past it.
+      if (runs.back().end != token + 1 && ++odd_ > kOddRows + token / 16) return false;
+      parents_.push_back(parent_of(path));
+    }
+    last_ = std::move(path);
+    return true;
   }
-  /// The key before `token` among the keys of a row, or -1.
-  static std::int32_t before(std::span<const Run> runs, Index token) {
-    std::int32_t out = kRoot;
-    for (const Run& run : runs) {
-      if (run.begin >= token) break;
-      out = static_cast<std::int32_t>(std::min<Index>(run.end, token)) - 1;
+
+  /// The keys that the row of a token has for its children: those up to its own.
+  Path path_of(std::int32_t token) const {
+    if (token == kRoot) return {};
+    Path out;
+    if (token + 1 == std::ssize(parents_)) {
+      out = last_;
+    } else {
+      plane_.rows({token, token + 1}, [&](Range, const Keys& keys) {
+        std::vector<Run> scratch;
+        out = path_before(as_runs(keys, scratch), token);
+      });
+    }
+    if (!out.empty() && out.back().end == token) {
+      ++out.back().end;
+    } else {
+      out.push_back({token, token + 1});
     }
     return out;
   }
+  bool is_outside(std::int32_t token) const {
+    return token >= 0 && parents_[as_size(token)] == kOutside;
+  }
 
-  bool add(Index token, std::span<const Run> runs) {
-    settle(runs);
-    if (runs.empty()) {
-      parents_.push_back(kOutside);
-      depth_.push_back(0);
-      return true;
+  std::int32_t parent_of(const Path& path) {
+    const std::int32_t parent = last_of(path);
+    if (parent == kRoot) return kRoot;
+    const Index off = differing(path, path_of(parent), kOddKeys);
+    if (off == 0) {
+      told_[as_size(parent)] = true;
+      return parent;
     }
-    // A few rows may have lost their own key, or see one past it.
-    if (runs.back().end != token + 1 && ++odd_ > kOddRows + token / 16) return false;
-    const std::int32_t parent = before(runs, token);
-    parents_.push_back(parent);
-    depth_.push_back(parent < 0 ? 0 : depth_[as_size(parent)] + 1);
-    return true;
-  }
-  /// Looks at the last token again, now that the row of the next one is known.
-  void settle(std::span<const Run> next) {
-    if (parents_.empty() || parents_.back() == kOutside || next.empty()) return;
-    const auto token = std::ssize(parents_) - 1;
-    if (before(next, token + 1) != token) return;  // not its child
-    const std::int32_t other = before(next, token);
-    if (other == parents_.back() || (other >= 0 && parents_[as_size(other)] == kOutside)) return;
-    const auto depth_after = [&](std::int32_t parent) {
-      return parent < 0 ? Index{0} : depth_[as_size(parent)] + 1;
-    };
-    const Index keys = size_of(next) - 2;
-    const Index mine = depth_.back(), its = depth_after(other);
-    if (std::abs(keys - its) >= std::abs(keys - mine)) return;
-    parents_.back() = other;
-    depth_.back() = its;
+    // The last key may be the odd one, or the row of the parent.
+    const Path before = path_before(path, parent);
+    const std::int32_t other = last_of(before);
+    if (is_outside(other)) return parent;
+    const Index without = differing(before, path_of(other), kOddKeys);
+    if (without == 0 && off <= kOddKeys && !told_[as_size(parent)] && !is_outside(parent)) {
+      parents_[as_size(parent)] = other;
+      return parent;
+    }
+    return without + 1 < off || is_outside(parent) ? other : parent;
   }
 
-  static constexpr Index kOddRows = 4;
-
+  const Plane& plane_;
   Tokens parents_;
-  std::vector<Index> depth_;
+  std::vector<bool> told_;  // whether the row of a child has the path of the token
+  Path last_;               // of the token before
   Index odd_ = 0;
 };
 
