@@ -7,6 +7,7 @@
 #include "inspect/claims/claims_of_arrays.h"
 #include "inspect/claims/claims_of_descriptions.h"
 #include "inspect/claims/claims_of_documents.h"
+#include "inspect/claims/claims_of_heads.h"
 #include "inspect/claims/claims_of_masks.h"
 #include "inspect/claims/claims_of_steps.h"
 

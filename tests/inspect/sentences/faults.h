@@ -206,16 +206,17 @@ class FaultDraws {
   /// those of the mask, or some that a fault moves them to.
   static bool is_sound(const twin::Dense& cells, const std::vector<Rule>& rules,
                        const std::vector<Head>& heads) {
-    // For each head's window as it is, one token narrower and one wider: the entries' rules that
-    // fit, as bits.
-    std::vector<std::vector<std::uint32_t>> fits(heads.size() * 3);
+    // For each head, the windows of all heads as they are, one token narrower and one wider: the
+    // entries' rules that fit, as bits.
+    const std::size_t windows = heads.size() * 3;
+    std::vector<std::vector<std::uint32_t>> fits(heads.size() * windows);
     for (Index b = 0; b < cells.b; ++b) {
       std::vector<Rule> known = rules;
       for (Index by = -3; by <= 3; ++by)
         known.push_back(moved(rules[static_cast<std::size_t>(b)], by));
       for (std::size_t i = 0; i < fits.size(); ++i) {
-        const auto h = static_cast<Index>(i / 3);
-        Head head = heads[i / 3];
+        const auto h = static_cast<Index>(i / windows);
+        Head head = heads[i % windows / 3];
         head.left += static_cast<Index>(i % 3) - 1;
         std::uint32_t bits = 0;
         for (std::size_t r = 0; r < known.size(); ++r)
@@ -223,7 +224,8 @@ class FaultDraws {
         fits[i].push_back(bits);
       }
     }
-    return entries_fit(fits, 0, std::vector<std::uint32_t>(static_cast<std::size_t>(cells.b), ~0U));
+    return entries_fit(fits, windows, 0,
+                       std::vector<std::uint32_t>(static_cast<std::size_t>(cells.b), ~0U));
   }
   static bool is_plane(const twin::Dense& cells, Index b, Index h, const Rule& rule,
                        const Head& head) {
@@ -233,14 +235,14 @@ class FaultDraws {
     return true;
   }
   /// Whether windows of the heads from one on leave a rule to each entry.
-  static bool entries_fit(const std::vector<std::vector<std::uint32_t>>& fits, std::size_t head,
-                          const std::vector<std::uint32_t>& left) {
+  static bool entries_fit(const std::vector<std::vector<std::uint32_t>>& fits, std::size_t windows,
+                          std::size_t head, const std::vector<std::uint32_t>& left) {
     if (std::ranges::find(left, 0U) != left.end()) return false;
-    if (3 * head == fits.size()) return true;
-    for (std::size_t i = 3 * head; i < 3 * head + 3; ++i) {
+    if (windows * head == fits.size()) return true;
+    for (std::size_t i = windows * head; i < windows * (head + 1); ++i) {
       std::vector<std::uint32_t> next = left;
       for (std::size_t b = 0; b < next.size(); ++b) next[b] &= fits[i][b];
-      if (entries_fit(fits, head + 1, next)) return true;
+      if (entries_fit(fits, windows, head + 1, next)) return true;
     }
     return false;
   }

@@ -267,6 +267,7 @@ class Check {
     if (!found) std::ranges::move(lint_heads(pattern, planes_), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
     if (out.empty()) out = lint_recognised(pattern, planes_);
+    if (out.empty() && pattern.explained) out = lint_heads_alike(mask);
     return out;
   }
 

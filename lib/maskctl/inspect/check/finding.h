@@ -69,6 +69,8 @@ enum class FindingId : std::uint8_t {
   kPaddingRowsEmpty,
   kLeftPaddingNan,
   kFirstBlock,
+  kHeadsBorders,
+  kHeadWindow,
   // about the mask and its documents:
   kDocumentLeak,
   kPaddingAttended,

@@ -66,6 +66,9 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
 /// Finds a head of a mask of no few steps that sees across the documents of which another head is
 /// made.
 Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);
+/// Finds heads of one batch entry that differ in the keys beside a query, and a head whose window
+/// differs between entries.
+Findings lint_heads_alike(const Mask& mask);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, or, where they explain it but

@@ -1,0 +1,74 @@
+// What makes findings about what the heads of a batch entry have in common true.
+#pragma once
+
+#include "inspect/claims/claim.h"
+
+namespace maskctl::test {
+
+template <>
+struct Claim<FindingId::kHeadsBorders> {
+  static Example example() {
+    return {.has = "gen:causal:n=16,h=2 -t 'heads:0{pad:lens=12}|heads:1{pad:lens=13}'",
+            .lacks = "gen:causal:n=16,h=2 -t pad:lens=12"};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    const Index other = claim.number_after("and not in head ");
+    const auto word = claim.finding.message.find(" in head ");
+    const auto says = [&](const char* key) {
+      return claim.finding.message.substr(0, word).ends_with(key);
+    };
+    const Index distance = says("before their own") ? -1 : says("after their own") ? 1 : 0;
+    Index count = 0, first = -1;
+    for (Index q = 0; q < cells.queries(); ++q) {
+      const Index k = q + distance;
+      if (k < 0 || k >= cells.keys() || !cells.open(claim.b(), claim.h(), q, k) ||
+          cells.open(claim.b(), other, q, k))
+        continue;
+      if (count++ == 0) first = q;
+    }
+    return count == claim.count() && count > 0 && first == claim.q() &&
+           claim.k() == first + distance && first == claim.number_after("the first is query ");
+  }
+};
+
+template <>
+struct Claim<FindingId::kHeadWindow> {
+  static Example example() {
+    return {.has =
+                "gen:causal:n=16,b=2,h=2 -t "
+                "'batch:0{heads:1{window:keys=4}}|batch:1{heads:1{window:keys=5}}'",
+            .lacks = "gen:causal:n=16,b=2,h=2 -t 'heads:1{window:keys=4}'"};
+  }
+  static CheckedMask question() {
+    const std::string steps =
+        "batch:0{heads:1{window:keys=4}}|batch:1{heads:1{window:keys=5}}|causal";
+    return {.start = maskctl::apply(full_mask(2, 2, 16, 16), load_chain(std::array{steps}, {}))};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    const Index far = claim.number_after(" sees the key "),
+                wide = claim.number_after(" in batch entry ");
+    const bool later = claim.finding.message.find(" after ") != std::string::npos;
+    const Index sign = later ? 1 : -1;
+    bool sees = false, other_sees = false;
+    for (Index q = 0; q < cells.queries(); ++q) {
+      const Index k = q + sign * far;
+      sees = sees || (k >= 0 && k < cells.keys() && cells.open(wide, claim.h(), q, k));
+    }
+    if (claim.finding.message.ends_with("which another head sees")) {
+      for (Index h = 0; h < cells.heads(); ++h) {
+        other_sees = other_sees || cells.open(claim.b(), h, claim.q(), claim.k());
+      }
+    } else {
+      const Index beside = claim.q() + sign;
+      other_sees = cells.open(claim.b(), claim.h(), claim.q(), beside) &&
+                   cells.open(claim.b(), claim.h(), beside, claim.k());
+    }
+    return sees && other_sees && !cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+           sign * (claim.k() - claim.q()) <= far &&
+           claim.count() == far + 1 - sign * (claim.k() - claim.q());
+  }
+};
+
+}  // namespace maskctl::test
