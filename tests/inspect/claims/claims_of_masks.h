@@ -122,9 +122,10 @@ struct Claim<FindingId::kNearly> {
     const PlainCells& cells = claim.cells;
     const twin::Dense steps = claim.made_by(steps_of(claim));
     const auto [all, real] = claim.differing(steps);
+    const bool opened = cells.open(claim.b(), claim.h(), claim.q(), claim.k());
     return (finding.count == all || finding.count == real) && are_differing_pieces(claim, steps) &&
-           cells.open(claim.b(), claim.h(), claim.q(), claim.k()) !=
-               steps.get(claim.b(), claim.h(), claim.q(), claim.k());
+           opened != steps.get(claim.b(), claim.h(), claim.q(), claim.k()) &&
+           is_off_as_said(claim, opened);
   }
 };
 

@@ -262,7 +262,9 @@ inline bool are_differing_pieces(const Claimed& claim, const twin::Dense& steps)
       R"((\d+)(?:-(\d+))?)");
   const std::string& text = claim.finding.message;
   std::string named = text.substr(text.rfind(" except for "));
-  named = named.substr(0, named.find(", as "));  // what a step reopens has a predicate of its own
+  // What a step reopens, and what the rule says of the first cell, have predicates of their own.
+  named = named.substr(0, named.find(", as "));
+  named = named.substr(0, named.find("; in the first, "));
   Index cells = 0;
   for (std::sregex_iterator at(named.begin(), named.end(), piece), end; at != end; ++at) {
     const auto number = [&](std::size_t i, Index absent) {
@@ -274,6 +276,60 @@ inline bool are_differing_pieces(const Claimed& claim, const twin::Dense& steps)
         if (claim.cells.open(b, h, q, k) == steps.get(b, h, q, k)) return false;
   }
   return cells == claim.count() || named.ends_with(" more");
+}
+
+/// The stretches from the root of a tree to that of a token, as numbers, the last six of them.
+inline std::string branch_of(const std::vector<Index>& lens, const std::vector<Index>& after,
+                             Index token) {
+  std::size_t stretch = 0;
+  while (token >= lens[stretch]) token -= lens[stretch++];
+  std::vector<std::string> path{std::to_string(stretch)};
+  while (static_cast<std::size_t>(after[stretch]) != stretch) {
+    stretch = static_cast<std::size_t>(after[stretch]);
+    path.push_back(std::to_string(stretch));
+  }
+  std::string out = path.size() > 6 ? "..." : "";
+  for (std::size_t i = std::min<std::size_t>(path.size(), 6); i-- > 0;)
+    out += (out.empty() ? "" : "-") + path[i];
+  return out;
+}
+
+/// What the message says of the first cell, whose query and key are those of the finding, follows
+/// from the numbers that it names: branches of a tree, tokens of a compressed key, places in a
+/// grid.
+inline bool is_off_as_said(const Claimed& claim, bool opened) {
+  const std::string& text = claim.finding.message;
+  const std::size_t at = text.find("; in the first, ");
+  if (at == std::string::npos) return true;
+  const std::string said = text.substr(at + 16, text.find(", as ", at) - at - 16);
+  const auto numbers = [&](const std::string& from, const std::string& name) {
+    std::vector<Index> out;
+    std::size_t next = from.find(name + "=") + name.size() + 1;
+    for (;; ++next) {
+      std::size_t used = 0;
+      out.push_back(std::stoll(from.substr(next), &used));
+      next += used;
+      if (from[next] != '+') return out;
+    }
+  };
+  std::smatch part;
+  if (std::regex_match(said, part,
+                       std::regex(R"(token (\d+) of branch (\S+) (sees|does not see) token (\d+) )"
+                                  R"(of branch (\S+))"))) {
+    const auto steps = text.substr(0, at);
+    const auto lens = numbers(steps, "lens"), after = numbers(steps, "after");
+    return std::stoll(part[1]) == claim.q() && std::stoll(part[4]) == claim.k() &&
+           part[2] == branch_of(lens, after, claim.q()) &&
+           part[5] == branch_of(lens, after, claim.k()) && (part[3] == "sees") == opened;
+  }
+  if (std::regex_match(said, part,
+                       std::regex(R"(key (\d+) stands for tokens (\d+) to (\d+), query (\d+) is )"
+                                  R"(token (\d+))"))) {
+    return std::stoll(part[1]) == claim.k() && std::stoll(part[4]) == claim.q() &&
+           (std::stoll(part[3]) > std::stoll(part[5])) == opened;
+  }
+  const std::string query = "query " + std::to_string(claim.q());
+  return said.find(query) != std::string::npos || said.find("key") != std::string::npos;
 }
 
 /// The mask is what the steps that the message names make, and most queries do not see themselves.

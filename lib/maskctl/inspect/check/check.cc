@@ -11,6 +11,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/family.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/why/why.h"
@@ -196,13 +197,19 @@ class Check {
   }
 
   /// Drops the finding about a part of the future where a few steps make the mask exactly, or each
-  /// plane of it, such as a prefix with a window: then that part is no group as a whole, but meant.
+  /// plane of it, such as a prefix with a window, or a grid makes it but for single cells: then
+  /// that part is no group as a whole, but meant.
   void drop_future_of_rules(const Mask& mask, Findings& found) {
     const auto future = std::ranges::find_if(
         found, [](const Finding& finding) { return finding.rule->key == FindingId::kFuturePart; });
     if (future == found.end()) return;
     try {
-      if (pattern_of(mask, nullptr, planes_).is_rule || are_rules(mask)) found.erase(future);
+      const Pattern pattern = pattern_of(mask, nullptr, planes_);
+      if (pattern.is_rule ||
+          are_off_family(pattern.mask, pattern.found.chain, pattern.found.residue) ||
+          are_rules(mask)) {
+        found.erase(future);
+      }
     } catch (const Error& error) {
       if (error.code() != Errc::kLimit) throw;
     }

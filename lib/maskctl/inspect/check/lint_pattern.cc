@@ -11,6 +11,7 @@
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/check/family.h"
 #include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/check/opened_rows.h"
@@ -508,18 +509,22 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const std::string text = found.chain.empty() ? words : summary_text(found.chain);
   if (residue.cells == 0) return inverse_of(found, text, mask);
   const Unexplained cells(pattern);
-  if (cells.follow_a_rule() || cells.are_in_full_rows()) return std::nullopt;
-  if (!cells.joins_documents() && !cells.cross_borders() &&
+  const bool off_family = is_few(pattern) && are_off_family(mask, found.chain, residue);
+  if (!off_family && cells.follow_a_rule()) return std::nullopt;
+  if (cells.are_in_full_rows()) return std::nullopt;
+  if (!off_family && !cells.joins_documents() && !cells.cross_borders() &&
       !(is_few(pattern) && cells.are_strays())) {
     return std::nullopt;
   }
   const Cell& at = residue.first.front();
   const bool is_listed = residue.cells <= static_cast<Index>(kListed);
   const auto parts = is_listed ? std::nullopt : cells.rectangles();
+  const auto why = off_family_text(mask, found.chain, at);
   return Findings{
       {&lint_rule(FindingId::kNearly),
-       fmt::format("{}{} except for {}: {}", words, words == text ? "" : in_brackets(text),
-                   counted(residue.cells, "cell"), parts ? *parts : cells_text(residue)),
+       fmt::format("{}{} except for {}: {}{}", words, words == text ? "" : in_brackets(text),
+                   counted(residue.cells, "cell"), parts ? *parts : cells_text(residue),
+                   why ? "; in the first, " + *why : ""),
        {at.batch, at.head, at.query, at.key, {}, {}},
        residue.cells}};
 }

@@ -1,0 +1,82 @@
+#include "maskctl/inspect/check/family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/tree.h"
+
+namespace maskctl {
+namespace {
+
+/// A step of such a rule, and the cell as it sees it.
+struct OfFamily {
+  const Step* step = nullptr;
+  MaskShape shape;
+  Cell cell;
+};
+
+/// The last such step that is applied to a cell, also inside scopes.
+std::optional<OfFamily> family_of(const Chain& chain, const MaskShape& shape, const Cell& cell) {
+  std::optional<OfFamily> out;
+  for (const Step& step : chain) {
+    const RuleInfo& row = step.row();
+    if (row.guesses) out = {&step, shape, cell};
+    const auto part = row.scope ? row.inside(step, shape, cell) : std::nullopt;
+    if (!part) continue;
+    if (auto its = family_of(*chain_of(step), part->shape, part->cell)) out = its;
+  }
+  return out;
+}
+
+/// The stretches from the root to that of a token, as numbers in lens=: "0-2"; "...-4-7" where
+/// there are many. Empty for a token past the last stretch.
+std::string branch_text(const step::Tree& tree, Index token) {
+  constexpr int kShown = 6;
+  std::size_t at = 0;
+  for (Index end = 0; at < tree.lens.size(); ++at) {
+    end += tree.lens[at];
+    if (token < end) break;
+  }
+  if (at == tree.lens.size()) return {};
+  std::string out = std::to_string(at);
+  for (int n = 1; as_size(tree.after[at]) != at; ++n) {
+    at = as_size(tree.after[at]);
+    if (n == kShown) return "...-" + out;
+    out = fmt::format("{}-{}", at, out);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue) {
+  // Of the cells that the rule opens; more may be another rule of the same kind.
+  constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64;
+  if (residue.cells == 0) return false;
+  const auto open_beside = [&mask](const Cell& cell) {
+    return mask.plane(cell.batch, cell.head)->count();
+  };
+  return std::ranges::all_of(residue.first, [&](const Cell& cell) {
+    return family_of(chain, shape_of(mask), cell).has_value() &&
+           kMostShare * residue.cells <= open_beside(cell) &&
+           residue.cells <= std::max(kFew, open_beside(cell) / kMostOfMany);
+  });
+}
+
+std::optional<std::string> off_family_text(const Mask& mask, const Chain& chain, const Cell& cell) {
+  const auto family = family_of(chain, shape_of(mask), cell);
+  if (!family) return std::nullopt;
+  if (const auto* tree = family->step->get_if<step::Tree>(); tree && !tree->lens.empty()) {
+    const std::string query = branch_text(*tree, cell.query), key = branch_text(*tree, cell.key);
+    if (query.empty() || key.empty()) return std::nullopt;
+    return fmt::format("token {} of branch {} {} token {} of branch {}", cell.query, query,
+                       is_open(mask, cell) ? "sees" : "does not see", cell.key, key);
+  }
+  return family->step->row().reason(*family->step, family->shape, family->cell).words;
+}
+
+}  // namespace maskctl
