@@ -1,9 +1,12 @@
 #include "maskctl/inspect/recognise/candidates.h"
 
 #include <algorithm>
+#include <span>
 
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/sharing.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/global.h"
 
 namespace maskctl::recognition {
@@ -14,6 +17,26 @@ bool has_long_lists(const Chain& chain) {
     return global && global->tokens.size() > 2;
   });
 }
+
+namespace {
+
+/// Writes documents of one length, the last of which may be shorter, as chunks.
+void as_chunks(Chain& chain, const Extent& extent) {
+  for (Step& step : chain) {
+    const auto* documents = step.get_if<step::DocumentLengths>();
+    if (!documents || documents->lengths.size() < 2 || !extent.square()) continue;
+    const std::span<const Index> lengths = documents->lengths;
+    const Index size = lengths.front();
+    const bool equal =
+        std::ranges::count(lengths.first(lengths.size() - 1), size) == std::ssize(lengths) - 1 &&
+        lengths.back() <= size;
+    if (equal && (std::ssize(lengths) - 1) * size + lengths.back() == extent.keys) {
+      step = Step(step::Chunk{size, 0});
+    }
+  }
+}
+
+}  // namespace
 
 Candidates::Candidates(const PlanePtr& plane)
     : plane_(plane),
@@ -66,6 +89,7 @@ bool Candidates::irregular() const {
 }
 
 void Candidates::add(Fitted one) {
+  as_chunks(one.chain, extent_);
   const bool exact = one.residue == 0;
   // In planes with few open (or closed) cells, short chains fit by chance: cells left over must be
   // rare, else the chain gets such a high cost that any other is preferred.
