@@ -133,16 +133,17 @@ TEST_CASE("ck_tile masks are read as its runner reads them") {
 
 TEST_CASE("expressions are chains, what opens keys first") {
   const auto text = [](const char* given) { return to_text(lib("flex").read(given)); };
-  CHECK(text("causal") == "causal");
-  CHECK(text("causal_mask") == "causal");
-  CHECK(text("and_masks(causal, generate_sliding_window(8))") == "causal | window:keys=9");
+  CHECK(text("causal") == "causal:align=top-left");
+  CHECK(text("causal_mask") == "causal:align=top-left");
+  CHECK(text("and_masks(causal, generate_sliding_window(8))") ==
+        "causal:align=top-left | window:keys=9,align=top-left");
   CHECK(text("and_masks(document(3+5), or_masks(prefix(2), causal))") ==
-        "causal | prefix:n=2 | doc:lens=3+5");
-  CHECK(text("generate_prefix_lm_mask(4)") == "causal | prefix:n=4");
+        "causal:align=top-left | prefix:n=2 | doc:lens=3+5");
+  CHECK(text("generate_prefix_lm_mask(4)") == "causal:align=top-left | prefix:n=4");
   CHECK(text("or_masks(prefix(2), sinks(1))") == "not | prefix:n=2 | sinks:n=1");
-  CHECK(text("and_masks(prefix(2), causal)") == "not | prefix:n=2 | causal");
+  CHECK(text("and_masks(prefix(2), causal)") == "not | prefix:n=2 | causal:align=top-left");
   CHECK(text("and_masks(chunked(4), dilated(2), causal)") ==
-        "chunk:size=4 | dilated:stride=2 | causal");
+        "chunk:size=4 | dilated:stride=2 | causal:align=top-left");
 }
 
 std::string failure_and_place(const Library& library, const std::string& text) {

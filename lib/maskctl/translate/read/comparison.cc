@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "maskctl/base/checked.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
@@ -17,18 +18,28 @@
 #include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/window.h"
+#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/translate/read/expression.h"
 
 namespace maskctl {
 namespace {
 
-Linear minus(const Linear& a, const Linear& b) {
-  return {a.q - b.q, a.k - b.k, a.queries - b.queries, a.keys - b.keys, a.number - b.number};
+bool is_number(const Linear& a) { return a.q == 0 && a.k == 0 && a.queries == 0 && a.keys == 0; }
+/// The sum times a number; nothing for results beyond 32 bits.
+std::optional<Linear> times(const Linear& a, Index by) {
+  Linear out;
+  for (Index Linear::*term :
+       {&Linear::q, &Linear::k, &Linear::queries, &Linear::keys, &Linear::number}) {
+    const auto product = checked_mul(a.*term, by);
+    if (!product || std::abs(*product) > kMaxArgument) return std::nullopt;
+    out.*term = *product;
+  }
+  return out;
 }
-Linear opposite(const Linear& a) { return minus({}, a); }
+
 /// The negation of form <= 0: the result is <= 0 where `form` is > 0.
 Linear above(const Linear& form) {
-  Linear out = opposite(form);
+  Linear out = minus({}, form);
   out.number += 1;
   return out;
 }
@@ -36,15 +47,6 @@ Linear above(const Linear& form) {
 bool is_index(const Python& given, std::string_view axis) {
   return given.is_word(axis) || (axis == "q_idx" && given.is_word("q")) ||
          (axis == "kv_idx" && (given.is_word("kv") || given.is_word("k")));
-}
-
-/// The comparison sign after exchanging its sides: "<=" for ">=".
-std::string_view exchanged(std::string_view sign) {
-  if (sign == "<") return ">";
-  if (sign == "<=") return ">=";
-  if (sign == ">") return "<";
-  if (sign == ">=") return "<=";
-  return sign;
 }
 
 /// The n of KV_LEN - n; null for other expressions.
@@ -82,6 +84,18 @@ Condition constant(bool holds) {
 }
 
 }  // namespace
+
+Linear minus(const Linear& a, const Linear& b) {
+  return {a.q - b.q, a.k - b.k, a.queries - b.queries, a.keys - b.keys, a.number - b.number};
+}
+
+std::string_view exchanged(std::string_view sign) {
+  if (sign == "<") return ">";
+  if (sign == "<=") return ">=";
+  if (sign == ">") return "<";
+  if (sign == ">=") return "<=";
+  return sign;
+}
 
 bool Comparisons::counts_rows(const Linear& form) const {
   const bool moved = form.queries == form.q && form.keys == -form.q;
@@ -143,12 +157,14 @@ std::optional<Linear> Comparisons::linear(const Python& given) const {
   const auto first = linear(value.items.front());
   if (!first) return std::nullopt;
   if (value.items.size() == 1) {
-    return value.text == "-" ? std::optional(opposite(*first)) : std::nullopt;
+    return value.text == "-" ? std::optional(minus({}, *first)) : std::nullopt;
   }
   const auto second = linear(value.items.back());
   if (!second) return std::nullopt;
   if (value.text == "-") return minus(*first, *second);
-  if (value.text == "+") return minus(*first, opposite(*second));
+  if (value.text == "+") return minus(*first, minus({}, *second));
+  if (value.text == "*" && is_number(*second)) return times(*first, second->number);
+  if (value.text == "*" && is_number(*first)) return times(*second, first->number);
   return std::nullopt;
 }
 
@@ -191,6 +207,11 @@ std::optional<MaskPart> Comparisons::at_most(const Linear& form, Index position)
     const bool of_rows = !none || rows_ != Align::kBottomRight;
     return of_rows ? std::optional(closed_first(&step::Region::q, form.number)) : std::nullopt;
   }
+  if (form.q == -1 && form.k > 1 && none && rows_ == Align::kTopLeft) {  // k N + number <= q
+    const Index size = std::max<Index>(form.number, 0) + 1;
+    return MaskPart{steps_of(fmt::format("compressed:size={},stride={},offset={}", size, form.k,
+                                         std::max<Index>(-form.number, 0)))};
+  }
   if (form.q != 0 || form.queries != 0) return std::nullopt;
   if (form.k == 1 && form.keys == 0) {  // k < 1 - number
     if (form.number > 0) return no_cells();
@@ -224,7 +245,7 @@ Condition Comparisons::equal_to_zero(const Linear& form, Index position) const {
   if (form.q == 0 && std::abs(form.k) == 1 && none) {
     return single(&step::Region::k, -form.number * form.k);
   }
-  return all_of({below(form, position), below(opposite(form), position)});
+  return all_of({below(form, position), below(minus({}, form), position)});
 }
 
 /// Reads a comparison of abs(q_idx - kv_idx) with a number.
@@ -249,30 +270,6 @@ std::optional<Condition> Comparisons::absolute(const Python& left, std::string_v
   rule.spelling = step::Window::Spelling::kBoth;
   const Condition within = condition({{{rule}}});
   return inside ? within : negated(within);
-}
-
-/// Reads a comparison of q_idx // N with kv_idx // N: the same chunk, or an earlier or later one.
-std::optional<Condition> Comparisons::chunks(const Python& left, std::string_view sign,
-                                             const Python& right, Index position) const {
-  Index size = 0, other = 0;
-  const auto a = scaled(left, "//", size), b = scaled(right, "//", other);
-  if (!a || !b || size != other) return std::nullopt;
-  if (a->q == 0 && b->q != 0) return chunks(right, exchanged(sign), left, position);
-  const Linear &rows = *a, &columns = *b;
-  const bool plain = rows.q == 1 && rows.k == 0 && columns.k == 1 && columns.q == 0 &&
-                     columns.keys == 0 && columns.queries == 0 && rows.keys == -rows.queries;
-  if (!plain) return std::nullopt;
-  step::Chunk rule{size, rows.number - columns.number, aligned(rows.keys, position)};
-  if (columns.number % size != 0) rule.origins = fields::numbers({-columns.number});
-  if (rule.align == Align::kTopLeft) rule.align = Align::kUnset;
-  const Condition same = condition({{{std::move(rule)}}});
-  if (sign == "==") return same;
-  if (sign == "!=") return negated(same);
-  // k is in an earlier or the same chunk exactly if it is an earlier key or in the same chunk.
-  if (sign == ">=") return any_of({same, below(minus(columns, rows), position)});
-  if (sign == "<=") return any_of({same, below(minus(rows, columns), position)});
-  const Linear sooner = sign == ">" ? minus(columns, rows) : minus(rows, columns);
-  return all_of({negated(same), below(sooner, position)});
 }
 
 /// Reads (q_idx - kv_idx) % N with 0, and q_idx % N with kv_idx % N.
@@ -319,7 +316,7 @@ Condition Comparisons::read(const Python& left, std::string_view sign, const Pyt
                             Index position) {
   if (auto distance = absolute(left, sign, right, position)) return *distance;
   if (auto distance = absolute(right, exchanged(sign), left, position)) return *distance;
-  if (auto chunk = chunks(left, sign, right, position)) return *chunk;
+  if (auto chunk = blocks(left, sign, right, position)) return *chunk;
   const auto a = linear(left), b = linear(right);
   if (sign == "==" || sign == "!=") {
     std::optional<Condition> out = dilated(left, right);

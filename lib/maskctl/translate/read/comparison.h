@@ -17,6 +17,12 @@ struct Linear {
   Index q = 0, k = 0, queries = 0, keys = 0, number = 0;
 };
 
+Linear minus(const Linear& a, const Linear& b);
+/// The comparison sign after exchanging its sides: "<=" for ">=".
+std::string_view exchanged(std::string_view sign);
+/// The steps of a pipeline that reads no arrays.
+Chain steps_of(std::string_view pipeline);
+
 /// Reads comparisons. `rows` says what q_idx counts from when Q != K: the first row (kTopLeft) or
 /// the first cached token (kBottomRight).
 class Comparisons {
@@ -30,6 +36,11 @@ class Comparisons {
   std::optional<Condition> padding(const Python& keys, const Python& queries) const;
   /// Reads global tokens: is_global[q_idx] | is_global[kv_idx]. Nothing for other expressions.
   std::optional<Condition> global(const Python& left, const Python& right) const;
+  /// Reads a tree by its numbering: (tin[kv_idx] <= tin[q_idx]) & (tin[q_idx] < tout[kv_idx]).
+  /// Nothing for other comparisons.
+  std::optional<Condition> tree(const Python& a, const Python& b) const;
+  /// Reads positions[kv_idx] <= positions[q_idx]. Nothing for other comparisons.
+  std::optional<Condition> positions(const Python& given) const;
   /// The name of the ids in a comparison such as doc_id[q_idx] == doc_id[kv_idx]; null for others.
   const std::string* compared_ids(const Python& given) const;
   /// The name of the ids in a comparison that excludes padding, doc_id[q_idx] != -1 (or with
@@ -57,8 +68,16 @@ class Comparisons {
   Condition equal_to_zero(const Linear& form, Index position) const;
   std::optional<Condition> absolute(const Python& left, std::string_view sign, const Python& right,
                                     Index position) const;
-  std::optional<Condition> chunks(const Python& left, std::string_view sign, const Python& right,
+  /// q_idx // N and kv_idx // N, and sums of them and numbers.
+  struct Blocks;
+  std::optional<Blocks> blocks_of(const Python& given) const;
+  Condition blocks_at_most(const Blocks& sum, Index number, Index position) const;
+  std::optional<Condition> blocks(const Python& left, std::string_view sign, const Python& right,
                                   Index position) const;
+  /// The array that a kv_idx or q_idx indexes in a comparison of two such; with sides exchanged so
+  /// that the sign is "<" or "<=".
+  struct Order;
+  std::optional<Order> order_of(const Python& given) const;
   std::optional<Condition> dilated(const Python& left, const Python& right) const;
   std::optional<Condition> per_batch(const Python& given, std::string_view sign,
                                      const Python& limit) const;

@@ -44,6 +44,7 @@ class Expression {
  private:
   Condition condition_of(const Term& term, int depth);
   Condition joined(const Term& term, std::string_view connective, int depth);
+  Condition either(const Python& given, int depth);
   Condition compared(const Python& given);
   Condition call(const Python& given, int depth);
   Condition chosen(const Python& given, int depth);
@@ -148,8 +149,8 @@ void Expression::take_padded(std::vector<Term>& parts, std::vector<Condition>& o
 bool Expression::take_pair(const Term& a, const Term& b, bool all,
                            std::vector<Condition>& out) const {
   if (a.negated || b.negated) return false;
-  const auto pair =
-      all ? comparisons_.padding(*a.node, *b.node) : comparisons_.global(*a.node, *b.node);
+  auto pair = all ? comparisons_.padding(*a.node, *b.node) : comparisons_.global(*a.node, *b.node);
+  if (all && !pair) pair = comparisons_.tree(*a.node, *b.node);
   if (pair) out.push_back(*pair);
   return pair.has_value();
 }
@@ -181,8 +182,20 @@ Condition Expression::condition_of(const Term& given, int depth) {
   const std::string_view own = connective(*term.node);
   if (!own.empty()) return joined(term, (own == "and") != term.negated ? "and" : "or", depth);
   const bool sign = term.node->kind == Python::Kind::kOperator;
-  const Condition out = sign ? compared(*term.node) : call(*term.node, depth);
+  const Condition out = term.node->is_binary("^") ? either(*term.node, depth)
+                        : sign                    ? compared(*term.node)
+                                                  : call(*term.node, depth);
   return term.negated ? negated(out) : out;
+}
+
+/// Reads a ^ b: one of both, not the other.
+Condition Expression::either(const Python& given, int depth) {
+  const Condition a = condition_of({&given.items[0]}, depth + 1);
+  const Condition b = condition_of({&given.items[1]}, depth + 1);
+  Condition out = any_of({all_of({a, negated(b)}), all_of({negated(a), b})});
+  if (!out.yes) out = all_of({any_of({a, b}), negated(all_of({a, b}))});
+  if (!out.yes) source_.fail(given.position, "this ^ of two masks cannot be one chain");
+  return out;
 }
 
 Condition Expression::compared(const Python& given) {
@@ -192,6 +205,7 @@ Condition Expression::compared(const Python& given) {
   if (const auto constant = comparison_of_numbers(source_.text, given)) {
     return condition(*constant ? all_cells() : no_cells());
   }
+  if (const auto positions = comparisons_.positions(given)) return *positions;
   if (comparisons_.compared_ids(given)) return comparisons_.documents(given, false);
   if (comparisons_.unpadded_ids(given)) {
     source_.fail(given.position, "ids are compared with a number, but never with each other");

@@ -9,6 +9,7 @@
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/tree.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/translate/read/comparison.h"
 #include "maskctl/translate/read/expression.h"
@@ -54,8 +55,12 @@ Index NamedMask::one(Index least) const {
   source.fail(given.position, fmt::format("expected one number of at least {} in (...)", least));
 }
 
-Step causal_of(const NamedMask& mask) {
-  return step::Causal{mask.rows == Align::kTopLeft ? Align::kUnset : mask.rows, {}};
+Step causal_of(const NamedMask& mask) { return step::Causal{mask.rows, {}}; }
+
+Step window_with(const NamedMask& mask, WindowRule rule, Index width) {
+  step::Window out = window_of(rule, width);
+  out.align = mask.rows;
+  return out;
 }
 
 MaskPart dilated_window(const NamedMask& mask) {
@@ -63,7 +68,7 @@ MaskPart dilated_window(const NamedMask& mask) {
   if (all.size() != 2 || all[0] < 0 || all[1] < 1) {
     mask.source.fail(mask.given.position, "expected (window_size, dilation)");
   }
-  return {{{window_of(WindowRule::kBoth, all[0])}, {step::Dilated{all[1]}}}};
+  return {{window_with(mask, WindowRule::kBoth, all[0]), {step::Dilated{all[1]}}}};
 }
 
 /// A window, and global tokens, which see and are seen by all tokens.
@@ -83,9 +88,62 @@ MaskPart global_window(const NamedMask& mask) {
     mask.source.fail(mask.given.position,
                      "expected (window_size, is_global) with is_global as numbers");
   }
-  MaskPart out{{{window_of(WindowRule::kBoth, *width)}}, false, true};
+  MaskPart out{{window_with(mask, WindowRule::kBoth, *width)}, false, true};
   append(out.chain, tokens->yes->chain);
   return out;
+}
+
+/// A mask that a pipeline names, of numbers of at least 1; $0 stands for the first.
+MaskPart of_steps(const NamedMask& mask, std::string_view arguments, std::string_view pipeline) {
+  const std::vector<Index> all = mask.numbers();
+  const auto count = static_cast<std::size_t>(std::ranges::count(arguments, ',')) + 1;
+  if (all.size() != count || std::ranges::any_of(all, [](Index n) { return n < 1; })) {
+    mask.source.fail(mask.given.position, fmt::format("expected ({})", arguments));
+  }
+  std::string text(pipeline);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string place = fmt::format("${}", i);
+    for (std::size_t at = text.find(place); at != text.npos; at = text.find(place)) {
+      text.replace(at, place.size(), std::to_string(all[i]));
+    }
+  }
+  return {steps_of(text)};
+}
+
+/// attention-gym's natten.py, whose kernels have one more key where their number is even. It clamps
+/// rows by the canvas' width.
+MaskPart natten(const NamedMask& mask) {
+  const std::vector<Index> all = mask.numbers();
+  const bool square = all.size() == 4 && all[0] == all[1] && all[2] > 0 && all[3] > 0;
+  if (!square) {
+    mask.source.fail(mask.given.position,
+                     "expected (canvas_w, canvas_h, kernel_w, kernel_h) of a square canvas");
+  }
+  return {steps_of(fmt::format("neighbourhood:shape={0}+{0},window={1}+{2}", all[0],
+                               all[2] / 2 * 2 + 1, all[3] / 2 * 2 + 1))};
+}
+
+/// attention-gym's shared_prefix.py: documents, each of which continues its prefix document.
+MaskPart shared_prefix(const NamedMask& mask) {
+  const bool two = mask.given.items.size() == 2;
+  const auto offsets = two ? numbers_in(mask.source.text, mask.given.items[0]) : std::nullopt;
+  const auto prefixes = two ? numbers_in(mask.source.text, mask.given.items[1]) : std::nullopt;
+  if (!offsets || !prefixes || offsets->size() != prefixes->size() + 1 || offsets->front() != 0) {
+    mask.source.fail(mask.given.position,
+                     "expected (offsets, prefix_document_id) as numbers, one offset more");
+  }
+  step::Tree rule;
+  rule.after = *prefixes;
+  for (std::size_t i = 1; i < offsets->size(); ++i) {
+    rule.lens.push_back((*offsets)[i] - (*offsets)[i - 1]);
+    const Index prefix = (*prefixes)[i - 1];
+    const bool known = prefix >= 0 && prefix < static_cast<Index>(i);
+    if (rule.lens.back() < 1 || !known || (*prefixes)[static_cast<std::size_t>(prefix)] != prefix) {
+      mask.source.fail(mask.given.position,
+                       "expected documents of tokens, each behind its prefix document");
+    }
+  }
+  return {{{std::move(rule)}}};
 }
 
 struct Name {
@@ -96,7 +154,7 @@ constexpr Name kNames[] = {
     {"causal", [](const NamedMask& mask) { return MaskPart{{causal_of(mask)}}; }},
     {"sliding_window",
      [](const NamedMask& mask) {
-       return MaskPart{{{window_of(WindowRule::kInclusive, mask.one(0))}}};
+       return MaskPart{{window_with(mask, WindowRule::kInclusive, mask.one(0))}};
      }},
     {"prefix_lm",
      [](const NamedMask& mask) {
@@ -127,6 +185,12 @@ constexpr Name kNames[] = {
     {"full", [](const NamedMask&) { return all_cells(); }},
     {"True", [](const NamedMask&) { return all_cells(); }},
     {"False", [](const NamedMask&) { return no_cells(); }},
+    {"natten", natten},
+    {"shared_prefix", shared_prefix},
+    {"block_diffusion",
+     [](const NamedMask& mask) {
+       return of_steps(mask, "seq_len, block_size", "block-diffusion:size=$1");
+     }},
     {"dilated_sliding_window", dilated_window},
     {"global_sliding_window", global_window}};
 

@@ -253,9 +253,10 @@ class PythonParser {
 
   Python binary(std::size_t level) {
     // The levels of operators, from lowest to highest precedence.
-    static const std::array<std::vector<std::string_view>, 7> kSigns = {
+    static const std::array<std::vector<std::string_view>, 8> kSigns = {
         std::vector<std::string_view>{"==", "!=", "<=", ">=", "<", ">"},
         {"|"},
+        {"^"},
         {"&"},
         {"<<"},
         {"+", "-"},
