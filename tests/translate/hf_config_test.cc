@@ -57,6 +57,60 @@ TEST_CASE("layer_types name each layer") {
   CHECK(uneven.notes[0] == "layer_types names 1 layers, num_hidden_layers is 2");
 }
 
+/// The notes on keys without effect.
+std::vector<std::string> idle(const std::string& json) {
+  std::vector<std::string> out = read_hf_config(json).notes;
+  std::erase_if(out,
+                [](const std::string& note) { return note.find("has no effect") == note.npos; });
+  return out;
+}
+
+// model-serving-minefield#107: a Qwen3 config whose window never applies.
+TEST_CASE("keys of windows that change no layer are named") {
+  const std::string qwen = R"({"model_type": "qwen3", "num_hidden_layers": 5)";
+  using Notes = std::vector<std::string>;
+  CHECK(idle(qwen + R"(, "sliding_window": 2048})") ==
+        Notes{"sliding_window=2048 has no effect without use_sliding_window=true"});
+  CHECK(idle(qwen + R"(, "sliding_window": 2048, "max_window_layers": 2})") ==
+        Notes{"sliding_window=2048 has no effect without use_sliding_window=true",
+              "max_window_layers=2 has no effect without use_sliding_window=true"});
+  CHECK(idle(qwen + R"(, "sliding_window": 2048, "use_sliding_window": true})") ==
+        Notes{"sliding_window=2048 has no effect", "use_sliding_window=true has no effect"});
+  CHECK(idle(qwen + R"(, "sliding_window": 2048, "use_sliding_window": true,
+                       "max_window_layers": 2})")
+            .empty());
+  CHECK(
+      idle(R"({"model_type": "mistral", "num_hidden_layers": 5, "sliding_window": 4096})").empty());
+  CHECK(idle(R"({"model_type": "gemma3_text", "num_hidden_layers": 8, "sliding_window": 512,
+                 "layer_types": ["full_attention"], "sliding_window_pattern": 4})") ==
+        Notes{"sliding_window=512 has no effect", "sliding_window_pattern=4 has no effect"});
+  CHECK(idle(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+                 "num_hidden_layers": 8, "sliding_window": 512}})")
+            .empty());
+}
+
+// A key is named exactly if no value of it changes a layer.
+TEST_CASE("a key is without effect exactly where other values give the same layers") {
+  for (const char* type : {"qwen2", "qwen3", "mistral", "gemma2", "gemma3_text", "llama", "gpt_neo",
+                           "qwen2_moe", "cohere2", "smollm3", "recurrent_gemma", "modernbert"}) {
+    for (const char* more : {"", R"(, "use_sliding_window": true)",
+                             R"(, "use_sliding_window": true, "max_window_layers": 3)"}) {
+      const auto config = [&](Index window) {
+        return fmt::format(
+            R"({{"model_type": "{}", "num_hidden_layers": 6, "sliding_window": {}{}}})", type,
+            window, more);
+      };
+      INFO(config(64));
+      const auto notes = read_hf_config(config(64)).notes;
+      const bool said = std::ranges::any_of(notes, [](const std::string& note) {
+        return note.starts_with("sliding_window=64 has no effect") ||
+               note.starts_with("sliding_window: the class of");
+      });
+      CHECK(said == (read_hf_config(config(64)).layers == read_hf_config(config(9)).layers));
+    }
+  }
+}
+
 TEST_CASE("layer_types count only where the class reads them") {
   const std::string types = R"("num_hidden_layers": 2, "sliding_window": 4)"
                             R"(, "layer_types": ["sliding_attention", "full_attention"]})";
