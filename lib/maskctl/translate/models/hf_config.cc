@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -11,25 +12,456 @@
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/translate/models/config_layers.h"
+#include "maskctl/translate/models/config_effects.h"
+#include "maskctl/translate/models/hf_models.h"
 
 namespace maskctl {
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
+constexpr Index kMaxLayers = 10000;
+constexpr Index kMaxNumber = (Index{1} << 31) - 1;
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(Errc::kFormat, why); }
 
 Json parsed(std::string_view text) {
-  if (text.size() > kMostConfigBytes)
-    refuse_config(fmt::format("more than {} bytes", kMostConfigBytes));
+  if (text.size() > kMostConfigBytes) refuse(fmt::format("more than {} bytes", kMostConfigBytes));
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) refuse_config("expected a JSON object");
+  if (!json.is_object()) refuse("expected a JSON object");
   return json;
+}
+
+/// A whole number of at least `low`; nothing if the key is absent or null. Refuses other values.
+std::optional<Index> number(const Json& config, const char* key, Index low) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return std::nullopt;
+  const bool fits =
+      found->is_number_integer() && found->get<Index>() >= low && found->get<Index>() <= kMaxNumber;
+  if (!fits) refuse(fmt::format("{}: expected a whole number of at least {}, or null", key, low));
+  return found->get<Index>();
+}
+
+bool flag(const Json& config, const char* key, bool fallback) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return fallback;
+  if (!found->is_boolean()) refuse(fmt::format("{}: expected true or false", key));
+  return found->get<bool>();
 }
 
 /// The part of the config that describes the text layers: text_config, or else all of it.
 const Json& text_part(const Json& config) {
   const auto nested = config.find("text_config");
   return nested != config.end() && nested->is_object() ? *nested : config;
+}
+
+std::string text_of(const Json& config, const char* key) {
+  const auto found = config.find(key);
+  return found != config.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+/// The value of the first of these keys that is present.
+std::optional<Index> first_number(const Json& config, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (const auto value = number(config, key, 1)) return value;
+  }
+  return std::nullopt;
+}
+
+Index checked_layers(std::optional<Index> layers) {
+  if (!layers) {
+    refuse(
+        "neither layer_types, if the class reads it, nor a number of layers (num_hidden_layers, "
+        "n_layer, n_layers, num_layers, encoder_layers, decoder_layers)");
+  }
+  if (*layers > kMaxLayers) refuse(fmt::format("more than {} layers", kMaxLayers));
+  return *layers;
+}
+
+/// A list of strings; nothing if the key is absent or null.
+std::optional<std::vector<std::string>> words(const Json& config, const char* key) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return std::nullopt;
+  if (!found->is_array() || found->size() > static_cast<std::size_t>(kMaxLayers)) {
+    refuse(fmt::format("{}: expected a list of at most {} names", key, kMaxLayers));
+  }
+  std::vector<std::string> out;
+  for (const Json& word : *found) {
+    if (!word.is_string()) refuse(fmt::format("{}: expected a list of names", key));
+    out.push_back(printable(word.get<std::string>()));
+  }
+  return out;
+}
+
+/// Reads the layers from a config of a known model type.
+class ConfigReader {
+ public:
+  ConfigReader(const Json& config, const HfModel& model, HfConfig& out)
+      : config_(config), model_(model), out_(out) {}
+
+  void read();
+
+ private:
+  using F = HfFamily;
+
+  HfLayer full() const { return {"full_attention", "", {}, causal(), {}, true}; }
+  HfLayer sliding() const;
+  HfLayer chunked() const;
+  HfLayer without(const std::string& type) const { return {type, "", {}, {}, {}, false}; }
+  /// The right side of every window: 0 if the model is causal, else unbounded.
+  std::optional<Index> causal() const { return causal_ ? std::optional<Index>(0) : std::nullopt; }
+  Index layer_count() const {
+    return checked_layers(first_number(
+        config_, {"decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"}));
+  }
+  std::optional<Index> window_or_default(const char* key) const {
+    const bool off = !flag(config_, "use_sliding_window", true);
+    if (config_.contains(key)) {
+      const auto window = number(config_, key, off ? 0 : 1);  // 0 is allowed when the window is off
+      return window == Index{0} ? std::nullopt : window;
+    }
+    return model_.window > 0 ? std::optional(model_.window) : std::nullopt;
+  }
+  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+  template <typename Slides>
+  void slide(Index layers, Slides&& slides) {
+    for (Index i = 0; i < layers; ++i) out_.layers.push_back(slides(i) ? sliding() : full());
+  }
+
+  void read_direction();
+  void note_unread();
+  /// True if the class ignores its window because use_sliding_window is not set.
+  bool switched_off() const {
+    const bool switched = model_.family == F::kEvenWindow || model_.type == "qwen3_moe" ||
+                          (model_.family == F::kLateWindow && model_.type != "dots1");
+    return switched && !flag(config_, "use_sliding_window", false);
+  }
+  void read_types(const std::vector<std::string>& types);
+  void read_pattern();
+  void read_late_window();
+  void read_even_window();
+  void read_no_rope_window();
+  void read_chunks();
+  void read_local_layers();
+  void read_recurrent();
+  void read_hybrid();
+  void read_longformer();
+  void read_encoder_decoder();
+  std::vector<bool> with_rope(Index layers);
+
+  const Json& config_;
+  const HfModel& model_;
+  HfConfig& out_;
+  bool causal_ = true;
+  bool half_window_ = false;  // the window extends W / 2 to either side
+  std::optional<Index> window_;
+};
+
+HfLayer ConfigReader::sliding() const {
+  if (!window_) {
+    refuse(switched_off() ? "sliding_attention layers, but use_sliding_window is off"
+                          : "sliding_attention layers, but no sliding_window");
+  }
+  HfLayer out{"sliding_attention", "", *window_ - 1, Index{0}, {}, true};
+  if (!causal_) out.left = out.right = half_window_ ? *window_ / 2 : *window_;
+  return out;
+}
+
+HfLayer ConfigReader::chunked() const {
+  const auto size = window_or_default("attention_chunk_size");
+  if (!size) refuse("chunked_attention layers, but no attention_chunk_size");
+  return {"chunked_attention", "", {}, Index{0}, *size, true};
+}
+
+/// Finds out whether layers are causal or see both directions: the family of the model decides,
+/// unless a key changes it.
+void ConfigReader::read_direction() {
+  const bool encoder = model_.family == F::kEncoder || model_.family == F::kEncoderWindow;
+  if (encoder) {
+    causal_ = flag(config_, "is_decoder", false);
+    if (causal_) note("is_decoder: the layers are causal");
+    half_window_ = true;
+    return;
+  }
+  const auto both = config_.find("use_bidirectional_attention");
+  const bool set = both != config_.end() && !both->is_null();
+  const bool vision = set && both->is_string() && both->get<std::string>() == "vision";
+  if (vision) note("use_bidirectional_attention: images see themselves both ways; this is text");
+  if (set && !vision && *both != false) {
+    if (model_.type != "gemma3_text" || *both != true) {
+      refuse(fmt::format("use_bidirectional_attention is {} for {}: its masks are unknown",
+                         printable(both->dump()), model_.type));
+    }
+    causal_ = false;
+    half_window_ = true;
+    note(
+        "use_bidirectional_attention: every layer looks both ways, a window of W is W // 2 on "
+        "either side");
+  }
+  if (!flag(config_, "is_causal", true)) {
+    causal_ = false;
+    note("is_causal is false: every layer looks both ways, a window of W is W on either side");
+  }
+}
+
+/// Adds notes for keys that seem to decide the masks but that the class of this model does not
+/// read.
+void ConfigReader::note_unread() {
+  const auto given = [&](const char* key) {
+    return config_.contains(key) && !config_[key].is_null();
+  };
+  const bool windowless = model_.family == F::kCausal || model_.family == F::kEncoder;
+  if (given("layer_types")) {
+    note(fmt::format("layer_types: the class of {} does not read it", model_.type));
+  }
+  if (windowless && given("sliding_window")) {
+    note(fmt::format("sliding_window: the class of {} does not read it", model_.type));
+  }
+}
+
+void ConfigReader::read_types(const std::vector<std::string>& types) {
+  for (const std::string& type : types) {
+    if (type == "full_attention" || type == "attention" || type == "hybrid") {
+      out_.layers.push_back(full());
+    } else if (type == "sliding_attention") {
+      out_.layers.push_back(sliding());
+    } else if (type == "chunked_attention") {
+      out_.layers.push_back(chunked());
+    } else {
+      out_.layers.push_back(without(type));
+    }
+  }
+  const auto layers = first_number(config_, {"num_hidden_layers", "n_layer", "n_layers"});
+  if (layers && *layers != static_cast<Index>(types.size())) {
+    note(
+        fmt::format("layer_types names {} layers, num_hidden_layers is {}", types.size(), *layers));
+  }
+}
+
+/// Gives the layers their masks by the pattern of the class, which says which layers see all keys
+/// while the others slide. An older key of the config may change the period of the pattern.
+void ConfigReader::read_pattern() {
+  HfPattern pattern = model_.pattern;
+  for (const char* key :
+       {"sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"}) {
+    const auto found = config_.find(key);
+    if (found == config_.end() || found->is_null()) continue;
+    if (found->is_string()) refuse(fmt::format("{}: expected a whole number", key));
+    const auto every = number(config_, key, 1);
+    const bool last = pattern.first == pattern.every - 1;
+    pattern.every = *every;
+    pattern.first = last ? *every - 1 : std::min(pattern.first, *every - 1);
+    note(fmt::format("{}: 1 layer of {} is full", key, *every));
+  }
+  const Index layers = layer_count();
+  if (!config_.contains("layer_types") && out_.notes.empty() && pattern.every > 0) {
+    note(fmt::format("no layer_types: the pattern of {}", model_.type));
+  }
+  const bool slides = window_.has_value();
+  slide(layers, [&](Index i) { return slides && !pattern.full(i, layers); });
+}
+
+void ConfigReader::read_late_window() {
+  const Index layers = layer_count();
+  // The class of dots1 has no use_sliding_window, so its window is on.
+  const bool used = flag(config_, "use_sliding_window", model_.type == "dots1") && window_;
+  const Index from =
+      number(config_, "max_window_layers", 0).value_or(model_.type == "dots1" ? 62 : 28);
+  if (used) note(fmt::format("max_window_layers: layers from {} on slide", from));
+  slide(layers, [&](Index i) { return used && i >= from; });
+}
+
+void ConfigReader::read_even_window() {
+  const bool used = flag(config_, "use_sliding_window", false) && window_;
+  const Index before = number(config_, "max_window_layers", 0).value_or(28);
+  if (used) note(fmt::format("max_window_layers: even layers before {} slide", before));
+  slide(layer_count(), [&](Index i) { return used && i % 2 == 0 && i < before; });
+}
+
+/// True for each layer that has rotary positions: in no_rope_layers these are marked with 1.
+std::vector<bool> ConfigReader::with_rope(Index layers) {
+  std::vector<bool> out;
+  const auto listed = config_.find("no_rope_layers");
+  if (listed != config_.end() && listed->is_array() && !listed->empty()) {
+    if (listed->size() != static_cast<std::size_t>(layers)) {
+      refuse(fmt::format("no_rope_layers has {} entries for {} layers", listed->size(), layers));
+    }
+    for (const Json& one : *listed) out.push_back(one != 0);
+    note("no_rope_layers: 1 has rotary positions, 0 has none");
+    return out;
+  }
+  const Index every = number(config_, "no_rope_layer_interval", 1).value_or(4);
+  for (Index i = 0; i < layers; ++i) out.push_back((i + 1) % every != 0);
+  note(fmt::format("no_rope_layer_interval: 1 layer of {} has no rotary positions", every));
+  return out;
+}
+
+void ConfigReader::read_no_rope_window() {
+  const Index layers = layer_count();
+  const bool used = flag(config_, "use_sliding_window", false) && window_;
+  const auto rope = with_rope(layers);
+  slide(layers, [&](Index i) { return used && !rope[static_cast<std::size_t>(i)]; });
+}
+
+void ConfigReader::read_chunks() {
+  for (const bool rope : with_rope(layer_count())) {
+    out_.layers.push_back(rope ? chunked() : full());
+  }
+}
+
+/// Reads attention_layers, a name for each layer, or attention_types, pairs of a list of names and
+/// how often it repeats.
+void ConfigReader::read_local_layers() {
+  window_ = window_or_default("window_size");
+  std::vector<std::string> kinds;
+  if (const auto listed = words(config_, "attention_layers")) {
+    kinds = *listed;
+  } else if (const auto types = config_.find("attention_types"); types != config_.end()) {
+    if (!types->is_array()) refuse("attention_types: expected a list of [names, times]");
+    for (const Json& entry : *types) {
+      const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
+                        entry[1].is_number_integer() && entry[1].get<Index>() >= 0 &&
+                        entry[1].get<Index>() <= kMaxLayers;
+      if (!pair) refuse("attention_types: expected a list of [names, times]");
+      for (Index n = entry[1].get<Index>(); n > 0; --n) {
+        for (const Json& kind : entry[0]) {
+          kinds.push_back(kind.is_string() ? printable(kind.get<std::string>()) : "");
+        }
+        checked_layers(static_cast<Index>(kinds.size()) + 1);
+      }
+    }
+  } else {
+    const Index layers = layer_count();
+    for (Index i = 0; i < layers; ++i) kinds.push_back(i % 2 == 0 ? "global" : "local");
+    note("no attention_layers: global and local alternate");
+  }
+  for (const std::string& kind : kinds) {
+    if (kind != "global" && kind != "local") {
+      refuse(fmt::format("attention_layers: '{}' is neither global nor local", kind));
+    }
+    out_.layers.push_back(kind == "local" ? sliding() : full());
+  }
+}
+
+void ConfigReader::read_recurrent() {
+  window_ = window_or_default("attention_window_size");
+  const auto types = words(config_, "block_types")
+                         .value_or(std::vector<std::string>{"recurrent", "recurrent", "attention"});
+  if (types.empty()) refuse("block_types: expected at least one name");
+  const Index layers = layer_count();
+  for (Index i = 0; i < layers; ++i) {
+    const std::string& type = types[static_cast<std::size_t>(i) % types.size()];
+    out_.layers.push_back(type == "attention" ? sliding() : without(type));
+  }
+}
+
+void ConfigReader::read_hybrid() {
+  if (const auto types = words(config_, "layers_block_type")) return read_types(*types);
+  if (model_.pattern.every == 0) {
+    refuse(fmt::format("{} needs layer_types or layers_block_type, which name its attention layers",
+                       model_.type));
+  }
+  HfPattern pattern = model_.pattern;
+  if (const auto every = number(config_, "full_attention_interval", 1))
+    pattern = {*every, *every - 1};
+  const Index layers = layer_count();
+  for (Index i = 0; i < layers; ++i) {
+    out_.layers.push_back(pattern.full(i, layers) ? full() : without("linear_attention"));
+  }
+}
+
+/// Reads attention_window: one number, or one per layer. Half of it is on either side of the query.
+void ConfigReader::read_longformer() {
+  note("a global_attention_mask opens rows and columns besides: global:tokens=LIST");
+  const auto found = config_.find("attention_window");
+  const bool listed = found != config_.end() && found->is_array();
+  const Index layers = listed ? checked_layers(static_cast<Index>(found->size())) : layer_count();
+  causal_ = false;
+  half_window_ = true;
+  for (Index i = 0; i < layers; ++i) {
+    window_ = listed ? number(Json{{"attention_window", (*found)[static_cast<std::size_t>(i)]}},
+                              "attention_window", 2)
+                     : window_or_default("attention_window");
+    out_.layers.push_back(sliding());
+  }
+}
+
+void ConfigReader::read_encoder_decoder() {
+  if (!flag(config_, "is_encoder_decoder", true)) {
+    note("is_encoder_decoder is false: only a decoder");
+    const Index layers = layer_count();
+    for (Index i = 0; i < layers; ++i) out_.layers.push_back(full());
+    return;
+  }
+  const Index encoder = checked_layers(first_number(
+      config_, {"encoder_layers", "num_layers", "num_encoder_layers", "num_hidden_layers"}));
+  const Index decoder = checked_layers(
+      first_number(config_, {"decoder_layers", "num_decoder_layers"}).value_or(encoder));
+  const auto add = [&](const char* part, Index layers, bool causal) {
+    causal_ = causal;
+    for (Index i = 0; i < layers; ++i) {
+      out_.layers.push_back(full());
+      out_.layers.back().part = part;
+    }
+  };
+  add("encoder", encoder, false);
+  add("decoder", decoder, true);
+  add("cross", decoder, false);
+}
+
+void ConfigReader::read() {
+  read_direction();
+  const bool local = model_.family == F::kEncoderWindow && !config_.contains("sliding_window");
+  window_ = window_or_default(local ? "local_attention" : "sliding_window");
+  if (model_.type == "modernbert-decoder" && !config_.contains("sliding_window")) {
+    if (const auto both = number(config_, "local_attention", 2)) window_ = *both / 2;
+  }
+  // local_attention counts the keys of both sides together, sliding_window those of one side.
+  if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
+  if (switched_off()) window_.reset();
+  if (reads_layer_types(model_.family)) {
+    if (const auto types = words(config_, "layer_types")) return read_types(*types);
+  }
+  note_unread();
+  switch (model_.family) {
+    case F::kCausal:
+    case F::kEncoder:
+      window_.reset();
+      [[fallthrough]];
+    case F::kWindow:
+      return slide(layer_count(), [&](Index) { return window_.has_value(); });
+    case F::kTypes:
+    case F::kEncoderWindow:
+      return read_pattern();
+    case F::kLateWindow:
+      return read_late_window();
+    case F::kEvenWindow:
+      return read_even_window();
+    case F::kNoRopeWindow:
+      return read_no_rope_window();
+    case F::kChunked:
+      return read_chunks();
+    case F::kLocalLayers:
+      return read_local_layers();
+    case F::kRecurrent:
+      return read_recurrent();
+    case F::kHybrid:
+      return read_hybrid();
+    case F::kLongformer:
+      return read_longformer();
+    case F::kNoAttention: {
+      const Index layers = layer_count();
+      for (Index i = 0; i < layers; ++i) out_.layers.push_back(without(std::string(model_.type)));
+      return;
+    }
+    case F::kEncoderDecoder:
+      return read_encoder_decoder();
+    case F::kOwn:
+      break;
+  }
+  refuse(fmt::format("model_type '{}' has masks of its own that no keys of its config describe",
+                     model_.type));
 }
 
 /// The keys of the config that decide masks, for messages: "sliding_window 4096, layer_types".
@@ -66,72 +498,6 @@ HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& opt
               {{Remedy::kAssumeCausal}});
 }
 
-HfConfig read_layers(const Json& all, const HfConfigOptions& options) {
-  const Json& config = text_part(all);
-  HfConfig out;
-  const HfModel model = model_of(all, config, options, out.model_type);
-  read_config_layers(config, model, out);
-  return out;
-}
-
-Json& text_part(Json& config) {
-  const bool nested = config.contains("text_config") && config["text_config"].is_object();
-  return nested ? config["text_config"] : config;
-}
-
-/// Whether the layers are the same with another value of the key, and without it.
-bool is_without_effect(Json all, const HfConfigOptions& options, const HfConfig& as_given,
-                       const std::string& key) {
-  Json& config = text_part(all);
-  const Json given = config[key];
-  std::vector<Json> others = {nullptr};
-  if (given.is_boolean()) others = {!given.get<bool>()};
-  if (given.is_number_integer()) {
-    for (const Index n : {given.get<Index>() + 1, given.get<Index>() * 2 + 3}) others.push_back(n);
-  }
-  for (const Json& other : others) {
-    config[key] = other;
-    if (other.is_null()) config.erase(key);
-    try {
-      if (read_layers(all, options).layers != as_given.layers) return false;
-    } catch (const Error&) {
-      return false;  // the key is needed
-    }
-  }
-  return true;
-}
-
-/// Whether use_sliding_window=true would change layers, wherever max_window_layers has them slide.
-bool has_switch(Json all, const HfConfigOptions& options, const HfConfig& as_given) {
-  text_part(all)["use_sliding_window"] = true;
-  bool out = read_layers(all, options).layers != as_given.layers;
-  text_part(all)["max_window_layers"] = 0;
-  return out || read_layers(all, options).layers != as_given.layers;
-}
-
-/// Notes for keys of windows and chunks that change no layer, whatever their value.
-std::vector<std::string> keys_without_effect(const Json& all, const HfConfigOptions& options,
-                                             const HfConfig& as_given) {
-  const Json& config = text_part(all);
-  std::vector<std::string> out;
-  for (const char* key :
-       {"sliding_window", "use_sliding_window", "max_window_layers", "attention_chunk_size",
-        "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
-        "window_size", "attention_window_size", "local_attention"}) {
-    const auto found = config.find(key);
-    if (found == config.end() || found->is_null() || *found == false) continue;
-    const bool named = std::ranges::any_of(as_given.notes, [&](const std::string& note) {
-      return note.starts_with(fmt::format("{}: the class of", key));
-    });
-    if (named || !is_without_effect(all, options, as_given, key)) continue;
-    const bool off =
-        config.value("use_sliding_window", Json()) != true && has_switch(all, options, as_given);
-    out.push_back(fmt::format("{}={} has no effect{}", key, printable(found->dump()),
-                              off ? " without use_sliding_window=true" : ""));
-  }
-  return out;
-}
-
 }  // namespace
 
 Chain chain_of(const HfLayer& layer) {
@@ -162,14 +528,22 @@ HfConfig load_hf_config(const std::string& given, const HfConfigOptions& options
   }
 }
 
-HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options) {
+HfConfig read_layers(std::string_view json, const HfConfigOptions& options) {
   const Json all = parsed(json);
-  HfConfig out = read_layers(all, options);
-  for (std::string& text : keys_without_effect(all, options, out)) {
-    out.notes.push_back(std::move(text));
-  }
-  if (&text_part(all) != &all && all.contains("vision_config")) {
+  const Json& config = text_part(all);
+  HfConfig out;
+  const HfModel model = model_of(all, config, options, out.model_type);
+  ConfigReader(config, model, out).read();
+  if (&config != &all && all.contains("vision_config")) {
     out.notes.push_back("text tokens only: image tokens may see each other both ways");
+  }
+  return out;
+}
+
+HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options) {
+  HfConfig out = read_layers(json, options);
+  for (std::string& text : keys_without_effect(json, options, out)) {
+    out.notes.push_back(std::move(text));
   }
   return out;
 }
