@@ -78,11 +78,10 @@ inline bool sees_future(const PlainCells& cells, Index b, Index h, bool all) {
   }) > 0;
 }
 
-/// The lengths that the message names, as in "are 20+44+1*9 tokens long".
-inline std::vector<Index> lengths_of(const Claimed& claim) {
+/// The numbers of a list such as "20+44+1*9" that begins there.
+inline std::vector<Index> listed_at(const std::string& text, std::size_t at) {
   std::vector<Index> out;
-  const std::string& text = claim.finding.message;
-  for (std::size_t at = text.find(" are ") + 5;;) {
+  for (;; ++at) {
     std::size_t used = 0;
     out.push_back(std::stoll(text.substr(at), &used));
     at += used;
@@ -92,8 +91,12 @@ inline std::vector<Index> lengths_of(const Claimed& claim) {
       at += 1 + used;
     }
     if (text[at] != '+') return out;
-    ++at;
   }
+}
+
+/// The lengths that the message names, as in "are 20+44 tokens long".
+inline std::vector<Index> lengths_of(const Claimed& claim) {
+  return listed_at(claim.finding.message, claim.finding.message.find(" are ") + 5);
 }
 
 /// The number of the document of a token; tokens past the last are in one more.
@@ -302,15 +305,8 @@ inline bool is_off_as_said(const Claimed& claim, bool opened) {
   const std::size_t at = text.find("; in the first, ");
   if (at == std::string::npos) return true;
   const std::string said = text.substr(at + 16, text.find(", as ", at) - at - 16);
-  const auto numbers = [&](const std::string& from, const std::string& name) {
-    std::vector<Index> out;
-    std::size_t next = from.find(name + "=") + name.size() + 1;
-    for (;; ++next) {
-      std::size_t used = 0;
-      out.push_back(std::stoll(from.substr(next), &used));
-      next += used;
-      if (from[next] != '+') return out;
-    }
+  const auto numbers = [](const std::string& from, const std::string& name) {
+    return listed_at(from, from.find(name + "=") + name.size() + 1);
   };
   std::smatch part;
   if (std::regex_match(said, part,
