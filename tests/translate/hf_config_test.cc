@@ -79,6 +79,8 @@ TEST_CASE("keys of windows that change no layer are named") {
   CHECK(idle(qwen + R"(, "sliding_window": 2048, "use_sliding_window": true,
                        "max_window_layers": 2})")
             .empty());
+  CHECK(idle(qwen + R"(, "window_size": 9223372036854775807})") ==
+        Notes{"window_size=9223372036854775807 has no effect"});
   CHECK(
       idle(R"({"model_type": "mistral", "num_hidden_layers": 5, "sliding_window": 4096})").empty());
   CHECK(idle(R"({"model_type": "gemma3_text", "num_hidden_layers": 8, "sliding_window": 512,

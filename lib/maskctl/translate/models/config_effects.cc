@@ -41,12 +41,21 @@ bool is_without_effect(Json all, const HfConfigOptions& options, const HfConfig&
   return true;
 }
 
-/// Whether use_sliding_window=true would change layers, wherever max_window_layers has them slide.
-bool has_switch(Json all, const HfConfigOptions& options, const HfConfig& as_given) {
+/// Whether the key would have an effect with use_sliding_window=true, wherever max_window_layers
+/// has the layers slide.
+bool is_switched_off(Json all, const HfConfigOptions& options, const std::string& key) {
+  if (text_part(all).value("use_sliding_window", Json()) == true) return false;
   text_part(all)["use_sliding_window"] = true;
-  bool out = read_layers(all.dump(), options).layers != as_given.layers;
+  const auto effect = [&] {
+    try {
+      return !is_without_effect(all, options, read_layers(all.dump(), options), key);
+    } catch (const Error&) {
+      return false;  // the switch needs more than this config has
+    }
+  };
+  if (effect()) return true;
   text_part(all)["max_window_layers"] = 0;
-  return out || read_layers(all.dump(), options).layers != as_given.layers;
+  return key != "max_window_layers" && effect();
 }
 
 }  // namespace
@@ -67,8 +76,7 @@ std::vector<std::string> keys_without_effect(std::string_view json, const HfConf
       return note.starts_with(fmt::format("{}: the class of", key));
     });
     if (named || !is_without_effect(all, options, as_given, key)) continue;
-    const bool off =
-        config.value("use_sliding_window", Json()) != true && has_switch(all, options, as_given);
+    const bool off = is_switched_off(all, options, key);
     out.push_back(fmt::format("{}={} has no effect{}", key, printable(found->dump()),
                               off ? " without use_sliding_window=true" : ""));
   }
