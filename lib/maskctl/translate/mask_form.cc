@@ -64,6 +64,7 @@ class Reader {
   std::string align(Align given);
   std::string pad(const Tensor& lengths);
   std::string document();
+  void drop_idle();
   void finish();
 
   MaskForm out_;
@@ -209,7 +210,24 @@ std::string Reader::open(Index n, const NamedArray& each) {
   return "";
 }
 
+/// Drops a side of the band that reaches beyond the query's chunk, and chunks around the query's
+/// own key alone. Only where both count rows alike.
+void Reader::drop_idle() {
+  const bool from_end = out_.chunk_align == Align::kBottomRight;
+  const bool alike = out_.chunk && out_.chunk_offset == 0 && out_.chunk_origins.empty() &&
+                     from_end == (out_.align == Align::kBottomRight);
+  if (!alike) return;
+  if (out_.left == Index{0} && out_.right == Index{0}) {
+    out_.chunk.reset();
+    out_.chunk_align = Align::kUnset;
+    return;
+  }
+  if (out_.left && *out_.left >= *out_.chunk - 1) out_.left.reset();
+  if (out_.right && *out_.right >= *out_.chunk - 1 && !out_.causal()) out_.right.reset();
+}
+
 void Reader::finish() {
+  drop_idle();
   // There are as many queries as keys, so a band inside each document is the same as over the whole
   // mask.
   if (out_.documents && !out_.lengths.empty() && !out_.chunk && first_ == 0 && !out_.inside) {
@@ -232,12 +250,20 @@ void Reader::finish() {
 MaskForm Reader::read(const Chain& chain, const StepName& name) {
   name_ = name;
   bool is_full = true;
+  Chain closed;  // the steps since the last that opened cells
   for (const Step& step : chain) {
     // Steps that open cells change nothing while all cells are open.
     if (is_full && step.row().meets(step) == Meets::kOpens) continue;
     is_full = false;
+    // A step that only closes cells changes nothing the second time.
+    const bool opens = step.row().meets(step) == Meets::kOpens;
+    if (!opens && std::ranges::find(closed, step) != closed.end()) continue;
     const std::string why = take(step);
-    if (why.empty()) continue;
+    if (opens) closed.clear();
+    if (why.empty()) {
+      closed.push_back(step);
+      continue;
+    }
     out_.rest = fmt::format("{} {}", name(step), why);
     return out_;
   }
