@@ -50,6 +50,8 @@ CALLS = {
     "cost": [lambda m, f: m.cost(), lambda m, f: m.cost(head_dim=8)],
     "verify": [lambda m, f: m.verify(no_gradients=True), lambda m, f: judged(m),
                lambda m, f: judged(m, solve=True, output=new(f, ".npy"))],
+    "parts": [lambda m, f: m.parts(ranks=2, assign="striped"), lambda m, f: m.parts(m, ranks=1),
+              lambda m, f: m.parts(rollouts=np.arange(m.shape[2])[None])],
     "translate": [lambda m, f: m.translate(to="flex"), lambda m, f: m.translate(to="fa+sdpa", write=new(f, ""))],
     "to": [lambda m, f, kind=kind: m.to(kind, **OPTIONS[kind]) for kind in OPTIONS],
     "save": [lambda m, f, kind=kind: m.save(new(f, ".npz"), kind, **OPTIONS[kind]) for kind in OPTIONS] + [

@@ -421,6 +421,29 @@ class Mask:
         strict: bool = ...,
         **arguments: _Source,
     ) -> VerifyAnswer: ...
+    def parts(
+        self,
+        parts: _Source = ...,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        transform_b: _Words = ...,
+        pad_id_b: int = ...,
+        as_b: _Words = ...,
+        keep_value_b: _Words = ...,
+        closed_below_b: _Words = ...,
+        shape_b: _Words = ...,
+        ranks: int = ...,
+        assign: _Words = ...,
+        queries: _Source = ...,
+        keys: _Source = ...,
+        rollouts: _Source = ...,
+        tree: _Words = ...,
+        sampler: int = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
     # The end of the commands.
     def __and__(self, other: Mask) -> Mask: ...
     def __or__(self, other: Mask) -> Mask: ...

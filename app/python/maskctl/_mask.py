@@ -298,6 +298,12 @@ class Mask(Pictured):
     cost = _verb("cost")
     verify = _verb("verify", ask=_verified)
 
+    def parts(self, parts=None, **options):
+        operands = [] if parts is None else [("parts", parts)]
+        return self._line("parts", operands, options).run()[0]
+
+    parts.__doc__ = help_of("parts")
+
     def to(self, kind="dense", **options):
         """The mask as arrays of a kind: dense, bias, padding, key-padding, segments, cu_seqlens,
         pairs, blockmap, bits, runs; exact, or an Error. One array, or a dict of several, for
