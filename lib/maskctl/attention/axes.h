@@ -17,7 +17,7 @@ struct Axis {
   Index factor = 1;
   bool cumulative = false;  // "N+1": one element longer, as cumulative lengths are
 
-  /// Whether the extent may be that of either of two names, as in "Hq/Hkv".
+  /// Whether the axis may have the extent of either of two names, as in "Hq/Hkv".
   bool is_either() const { return name.find('/') != name.npos; }
 };
 

@@ -85,8 +85,8 @@ bool any_without_keys(const Operation& form, const NamedResults& results) {
 
 // Random arrays for inputs that are not given.
 
-/// Records the extents of the axes of a given array. Skips an array whose rank is none of those
-/// that the field allows: the operation itself reports that error.
+/// Records the extents of the axes of a given array. Skips an array whose rank the field does not
+/// allow: the operation itself reports that error.
 void learn(const Field& field, std::span<const Index> shape, const void* call,
            const AxisExtents& wanted, AxisExtents& extents) {
   const auto axes = axes_of_rank(axes_of(field, call), shape.size());

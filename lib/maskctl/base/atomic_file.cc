@@ -98,7 +98,7 @@ std::string follow_links(std::string path, const std::string& what) {
   fail(what, ELOOP);
 }
 
-/// Every writer looks at so many names for what killed writers have left.
+/// How many names of temporary files each writer checks for leftovers of killed writers.
 constexpr int kSwept = 16;
 
 /// The name of a temporary file for `target`, in the same folder. The names of a target are
@@ -186,8 +186,8 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   if (exists && !force) fail_exists(name_);
   open_temporary();
   if (!exists) return;
-  // A replaced file keeps its owner, where this process may set it (root may), and its group:
-  // before the permissions, since chown clears some.
+  // A replaced file keeps its group, and its owner where this process may set it (root may). Both
+  // are set before the permissions, since chown clears some of these.
   if (::fchown(fd_, info.st_uid, info.st_gid) != 0) (void)!::fchown(fd_, uid_t(-1), info.st_gid);
   // A replaced file keeps its permissions too. Until commit() the owner may write to the temporary
   // file too, as a sweep needs. If fchmod fails, the file has those that open() gave it.

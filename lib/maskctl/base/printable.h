@@ -29,8 +29,8 @@ inline constexpr std::size_t kUncut = static_cast<std::size_t>(-1);
 /// "...". Printable text is not changed, backslashes included.
 std::string printable(std::string_view text, std::size_t most = 80);
 
-/// Text that a program is about to print: printable(), uncut, but for its line feeds and tabs.
-/// `colours` keeps the sequences of terminals that set colours, such as "\x1b[1;31m".
+/// Text that a program is about to print: like printable(), but uncut, and with its line feeds and
+/// tabs. `colours` keeps the sequences of terminals that set colours, such as "\x1b[1;31m".
 std::string printable_lines(std::string_view text, bool colours = false);
 
 /// At most 20 names from a file, made printable and joined: "mask, seg, lens".

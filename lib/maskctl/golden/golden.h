@@ -51,8 +51,8 @@ GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context
 /// loading throws, and Error(kInvalidArgument) for an expectation or a verdict that does not hold,
 /// because an update cannot change that, and for a golden file outside of context.folder.
 bool is_outdated(const GoldenEntry& entry, const GoldenContext& context);
-/// Writes the golden files of an entry, If it has a digest, returns
-/// the value to write into the manifest.
+/// Writes the golden files of an entry. If it has a digest, returns the value to write into the
+/// manifest.
 std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenContext& context);
 
 /// The numbers that the expectation `stats` compares, as JSON with one key per line.

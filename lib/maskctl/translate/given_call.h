@@ -35,9 +35,9 @@ struct CallSize {
 
 struct GivenCall {
   Mask mask;  // [1, 1, Q, K], or [B, 1, Q, K] if numbers differ between batch entries
-  /// The arguments that change the mask in a way that is not read, masks of their own among them,
-  /// or that no row of the library knows, unless they are at their defaults: "attention_chunk=4",
-  /// or the name alone. If there are any, `mask` is not the call's.
+  /// Arguments that may change the mask but are not read: masks of their own, and arguments that no
+  /// row of the library knows. Those at their defaults are left out. Each is text such as
+  /// "attention_chunk=4", or the name alone. If there are any, `mask` is not the call's.
   std::vector<std::string> unread;
 };
 

@@ -1,4 +1,5 @@
-// Whether rows are those of the declared call or of a candidate: sums over rows; private to verify.
+// Sums over rows that show whether the rows are those of the declared call or of a candidate;
+// private to verify.
 #pragma once
 
 #include <algorithm>

@@ -69,8 +69,8 @@ struct Judgement {
   double noise = 0;
   /// The queries (or keys) of the rows that are off: for kNone, and for `in_part`.
   std::set<Index> off;
-  /// kNone: the mask that was tried under which fewest rows of the output and its lse are off, if
-  /// it is not the declared one, and these rows.
+  /// For kNone: of the masks tried, the one under which the fewest rows of the output and its lse
+  /// are off, and these rows. Absent if that is the declared mask.
   std::optional<Mask> nearest;
   std::set<QueryRow> off_nearest;
   /// The index of the candidate that fits all rows; absent if it fits only some, or others fit as

@@ -48,7 +48,7 @@ class Judge {
   }
 
  private:
-  /// How well single cells can be told from one array of results.
+  /// How well one array of results shows the state of single cells.
   struct Sight {
     double least = 0;  // the weight that is needed in the worst row; infinite if that is not known
     Index rows = 0, blind = 0;  // in how many of them no weight is enough
@@ -56,7 +56,7 @@ class Judge {
       return std::tie(blind, least) < std::tie(other.blind, other.least);
     }
   };
-  /// That of the array which tells most.
+  /// The Sight of the array with the fewest blind rows, then with the least weight needed.
   Sight sight() const {
     std::map<std::size_t, Sight> of_array;
     for (Index row = 0; row < residuals_.rows(); ++row) {
@@ -143,8 +143,8 @@ class Judge {
     return evidence(tried).near(1, limits_.noise());
   }
 
-  /// By how much the rows, or all rows if there are none, fit a candidate worse than the declared
-  /// mask: the log-likelihood ratio of the two.
+  /// The log-likelihood ratio of the declared mask and a candidate: by how much `rows` (if empty:
+  /// all rows) fit the candidate worse than the declared mask.
   double misfit(const Tried& tried, const std::vector<bool>& rows = {}) const {
     double out = 0;
     for (const RowResidual& row : tried.rows) {
@@ -164,7 +164,7 @@ class Judge {
     return best_of(fitting, {});
   }
 
-  /// The candidate that fits these rows best; those that fit as well become `equals_`.
+  /// The candidate that fits these rows best; candidates that fit as well become `equals_`.
   const Tried* best_of(const std::vector<const Tried*>& fitting, const std::vector<bool>& rows) {
     const Tried* best = nullptr;
     for (const Tried* tried : fitting) {
@@ -304,7 +304,7 @@ class Judge {
     }
   }
 
-  /// Judges the other rows alone, and names the rows of zeros and of NaN.
+  /// Names the rows of zeros and of NaN, and judges the other rows alone.
   Judgement beside_blank_rows() {
     std::vector<bool> left_out(as_size(residuals_.rows()), false);
     std::map<Blank, std::vector<Index>> blank;

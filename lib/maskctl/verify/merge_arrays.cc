@@ -21,8 +21,8 @@ namespace {
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnbound = std::numeric_limits<double>::infinity();
 
-/// The relative error of one rounding to the type that the elements have, which an array of float64
-/// may have from float32.
+/// The relative error of one rounding to the type of the elements. An array of float64 may hold
+/// float32 numbers; then it is that of float32.
 double step_of(DType precision, std::span<const double> elements) {
   const bool wide = precision == DType::kFloat64 && !std::ranges::all_of(elements, [](double x) {
                       return std::isnan(x) || static_cast<double>(static_cast<float>(x)) == x;
@@ -192,7 +192,7 @@ std::optional<Miss> Merge::miss(const Way<LseRule>& way, Index row, double base)
     expected = none && way.empty->if_none ? way.empty->lse : way.rule->lse(lses);
   }
   const double seen = lse_[as_size(row)];
-  // A row without keys may stay as the parts have it.
+  // The lse of a row without keys may stay +inf, as it is in all parts.
   const bool kept =
       std::ranges::all_of(lses_, [row](const auto& lse) { return lse[as_size(row)] == kUnbound; });
   if (kept && seen == kUnbound && expected == -kUnbound) return {};

@@ -1,5 +1,5 @@
-// The arrays of a merge as numbers, and where a merged row is not what a way to merge gives;
-// private to verify.
+// The arrays of a merge as numbers, and where a merged row differs from what a way of merging
+// gives; private to verify.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace maskctl::attention {
 
-/// A rule for all rows, and one for those in which parts have no keys.
+/// A way of merging: a rule for all rows, and a rule for rows in which parts have no keys.
 template <typename Rule>
 struct Way {
   const Rule* rule;
@@ -58,10 +58,10 @@ class Merge {
     return (!rule.if_none || has_all_empty_) && (!rule.multiplies || has_nan_beside_) &&
            (!rule.takes_infinity || has_infinity_);
   }
-  /// Whether lse that are read or written in other axes are those of other rows.
+  /// Whether an lse that is read or written in these rows may differ from that of the row itself.
   bool changes(LseRows rows) const { return rows == LseRows::kOwn || (heads_ > 1 && tokens_ > 1); }
 
-  /// Where the row is not what the way gives; nothing where it is.
+  /// Where the row differs from what the way gives; absent if it does not.
   std::optional<Miss> miss(const Way<WeightRule>& way, Index row, double base) const;
   std::optional<Miss> miss(const Way<LseRule>& way, Index row, double base) const;
 
@@ -79,23 +79,23 @@ class Merge {
                      tokens_, heads_);
   }
   void note_empty();
-  /// The lse of the parts as natural logarithms, with -inf for +inf; none, where
-  /// one is NaN, or +inf that is taken for a number.
+  /// The lse of all parts as natural logarithms, with -inf for +inf. Empty if one of them is NaN,
+  /// or is +inf and `takes_infinity`.
   std::vector<double> lses_at(LseRows rows, bool takes_infinity, Index row, double base) const;
-  /// The relative error of a weight that a merge in the precision of the lse makes.
+  /// The relative error of the weights in a merge that computes in the precision of the lse.
   double weight_error(Index row) const;
 
   Layout layout_;
   Index batch_ = 1, heads_ = 1, tokens_ = 1, length_ = 1;
   bool transposed_lse_ = false;
-  // Whether in some row no part has keys; a part without keys has an output that is not finite; an
-  // lse is +inf.
+  // Whether there is a row in which no part has keys; a row in which a part without keys has an
+  // output that is not finite; an lse of +inf.
   bool has_all_empty_ = false, has_nan_beside_ = false, has_infinity_ = false;
   std::vector<std::vector<double>> outs_, lses_;
   std::vector<double> out_, lse_;
   DType precision_ = DType::kFloat32;
   double step_ = 0;      // the relative error of one rounding of out
-  double lse_step_ = 0;  // that of one rounding of an lse
+  double lse_step_ = 0;  // the relative error of one rounding of an lse
 };
 
 }  // namespace maskctl::attention

@@ -76,7 +76,7 @@ void plain_weights(RowLses lses, std::span<double> weights) {
   for (double& weight : weights) weight = static_cast<float>(weight) / sum;
 }
 
-/// Merges each part with those before it, whose lse is taken to be `carried(p)`.
+/// The weights of a merge of each part with those before it, whose lse is taken to be `carried(p)`.
 template <typename Carried>
 void weights_after(RowLses lses, std::span<double> weights, Carried carried) {
   const PartFactors factors = softmax_factors();
@@ -93,7 +93,7 @@ struct Permutation {
   std::vector<std::size_t> order;  // part p has the weight of part order[p]
 };
 
-/// The orders in which weights are easily mistaken.
+/// Permutations that a kernel may apply to the weights of the parts by mistake.
 std::vector<Permutation> permutations(std::size_t parts) {
   std::vector<std::size_t> own(parts);
   std::iota(own.begin(), own.end(), 0);
@@ -115,7 +115,7 @@ std::vector<Permutation> permutations(std::size_t parts) {
   return all;
 }
 
-/// The same weights for all rows.
+/// A rule that gives every part the same weight in all rows.
 WeightRule fixed(std::string text, double weight) {
   return {std::move(text),
           [weight](RowLses, std::span<double> out) { std::ranges::fill(out, weight); }};
@@ -225,13 +225,14 @@ void add_sequences(std::size_t parts, std::vector<WeightRule>& out) {
                  }});
 }
 
-/// Of the lse of other parts.
+/// A rule whose lse is that of the merge after `change` has changed the lse of the parts, in units
+/// of `unit`.
 template <typename Change>
 LseRule lse_of(std::string text, double unit, Change change) {
   return {std::move(text), [unit, change](RowLses lses) { return log_sum(change(lses)) / unit; }};
 }
 
-/// Rows about one part of the merge.
+/// Adds the rules that leave out, double or single out one part.
 void add_lse_parts(std::size_t parts, double unit, std::vector<LseRule>& out) {
   for (std::size_t i = 0; i < parts; ++i) {
     out.push_back(lse_of(fmt::format("part {} left out", i), unit,
@@ -245,7 +246,8 @@ void add_lse_parts(std::size_t parts, double unit, std::vector<LseRule>& out) {
 }
 
 void add_lse_bases(bool base_2, std::vector<LseRule>& out) {
-  // An lse to base 2 that is read as one to base e is longer by 1 / ln 2; the other way by ln 2.
+  // An lse to base 2 that is read as one to base e is too large by the factor 1 / ln 2; an lse to
+  // base e that is read as one to base 2 is too small by the factor ln 2.
   const double read = base_2 ? std::numbers::log2e : std::numbers::ln2;
   const auto misread = [read](RowLses lses) { return log_sum(scaled(lses, read)); };
   constexpr double kLn2 = std::numbers::ln2;

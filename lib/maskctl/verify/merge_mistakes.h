@@ -22,7 +22,7 @@ struct WeightRule {
   std::string text;
   std::function<void(RowLses lses, std::span<double> weights)> weigh;
   LseRows rows = LseRows::kOwn;
-  /// Gives what the right merge gives but in rows that hardly any call has.
+  /// Whether the rule differs from the right merge only in rows that hardly any call has.
   bool seldom_seen = false;
 };
 

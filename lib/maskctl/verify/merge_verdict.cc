@@ -108,7 +108,7 @@ class Judging {
     return out;
   }
 
-  /// Two mistakes at once: one about all rows, one about parts without keys.
+  /// Pairs of mistakes: one about all rows, and one about parts without keys.
   std::vector<Mistake> pairs() const {
     std::vector<Mistake> out;
     for (const Mistake& one : mistakes()) {

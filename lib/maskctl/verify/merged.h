@@ -17,8 +17,8 @@ PartFactors softmax_factors(double first_shift = 0, double second_shift = 0);
 /// Whether the results of a call have what merged() needs.
 bool can_merge(const NamedResults& results);
 
-/// out = f * first.out + g * second.out for the factors f and g of each row, and the lse of both
-/// sets of keys with these shifts.
+/// Results with out = f * first.out + g * second.out, for the factors f and g of each row, and with
+/// the lse over both sets of keys after these shifts.
 NamedResults merged(const CallVariants& call, const NamedResults& first, const NamedResults& second,
                     const PartFactors& factors, double first_shift = 0, double second_shift = 0);
 

@@ -47,7 +47,8 @@ void fill_first(Tensor& tensor, Index dim, float value) {
   for (std::size_t i = 0; i < all.size(); i += as_size(dim)) all[i] = value;
 }
 
-/// A number in [0, 1) for a key and its head, without a pattern that a shift of either could keep.
+/// A pseudo-random number in [0, 1) for a key and its head. Its pattern changes if keys or heads
+/// are shifted.
 double level_of(Index key, Index head) {
   std::uint64_t x = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15U +
                     static_cast<std::uint64_t>(head) * 0xD1B54A32D192ED03U;

@@ -93,13 +93,13 @@ struct ProbeCall {
 /// queries differ.
 ProbeCall read_probe_call(const Tensor& outputs, const ProbeInputs& inputs, const Mask& read);
 
-/// In which ways the call is not the declared one: "query head h reads key head h mod 2 instead of
-/// h / 2", "softmax_scale 1 instead of 0.125"; what the weights confirm: "the key heads"; and what
-/// they do not show.
+/// What a probe shows of the call. `faults`: how it differs from the declared call, as in "query
+/// head h reads key head h mod 2 instead of h / 2" or "softmax_scale 1 instead of 0.125". `told`:
+/// what the weights confirm, as in "the key heads". `untold`: what they do not show.
 struct ProbeCallVerdict {
   std::vector<std::string> faults = {}, told = {}, untold = {};
 };
-/// The verdict on a call; without one, that nothing is known of it.
+/// The verdict on a call; if `call` is absent, the verdict says that nothing is known of it.
 ProbeCallVerdict judge_probe_call(const std::optional<ProbeCall>& call);
 
 /// Reads weights [B,H,Q,K] of any queries and keys. A weight of 0 shows a closed key only if it

@@ -23,8 +23,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The line through the logarithms of weights over the logits of the keys, each row of weights
-/// about its own mean, where no weight is off by more than its rounding.
+/// A straight line fitted to the logarithms of weights over the logits of their keys. Each row of
+/// weights counts relative to its own mean.
 struct LogLine {
   double xx = 0, xy = 0, yy = 0;
   double spread = 0;  // the sum of |x| times the rounding of the weight
@@ -49,7 +49,7 @@ struct LogLine {
   double slope() const { return xx > 0 ? xy / xx : 0; }
   /// How far rounding can move the slope.
   double error() const { return xx > 0 ? spread / xx : HUGE_VAL; }
-  /// Whether rounding alone explains what is beside the line.
+  /// Whether rounding alone explains how far the weights are from the line.
   bool fits() const { return yy - (xx > 0 ? xy * xy / xx : 0) <= noise; }
 };
 
@@ -118,8 +118,8 @@ class HeadReader {
       : weights_(weights),
         logits_(logits),
         read_(read),
-        // A weight is rounded as it is and as an element of the output, and at least as products
-        // of TF32 are.
+        // A weight is rounded to the dtype of the keys and to that of the outputs, and at least as
+        // coarsely as TF32 products are.
         relative_(std::max({epsilon(precision), epsilon(keys), 0x1p-10})),
         least_(least_number(precision)) {}
 
@@ -255,7 +255,8 @@ ProbeCall read_probe_call(const Tensor& outputs, const ProbeInputs& inputs, cons
 
 namespace {
 
-/// "query head 1 reads key head 1 instead of 0", or by a rule that all heads obey.
+/// Which query heads read other key heads: "query head 1 reads key head 1 instead of 0", or a rule
+/// that all heads obey; empty if none does.
 std::string heads_fault(const ProbeCall& call) {
   const Index heads = static_cast<Index>(call.heads.size());
   bool in_turn = true;
@@ -282,7 +283,7 @@ std::string head_words(const std::vector<Index>& heads) {
   return range_words(ranges_of(heads), "query head");
 }
 
-/// The scales that are off, the heads of each.
+/// Adds to the verdict the scales that differ from the expected one, with their heads.
 void add_scales(const ProbeCall& call, ProbeCallVerdict& out) {
   std::vector<Index> wrong, told;
   double least = HUGE_VAL, most = -HUGE_VAL;

@@ -1,4 +1,4 @@
-// What a probe says of the declared mask: which one the kernel applied, and how the two differ.
+// The verdict of a probe: which mask the kernel applied, and how it differs from the declared one.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct ProbeVerdict {
   Mask applied;       // [B,H,Q,K]; cells that are not told are as declared
   MaskDiff diff;      // compares the declared mask (a) with the applied one (b)
   std::string cause;  // an explanation of all differences; empty if the masks are equal
-  Index untold = 0;   // cells declared open of which the weights do not tell that they are
+  Index untold = 0;   // cells declared open that the weights do not show to be open
   Index averaged_rows = 0, nan_rows = 0;  // as in ProbeReading
   ProbeCallVerdict call;                  // what is known of the call beside its mask
 
-  /// kAnother: told cells differ. kOtherCall: the call has faults. kPartly: rows are NaN. kUnclear:
-  /// cells are not told. kObeys otherwise.
+  /// kAnother: cells that the weights show differ from the declared mask. kOtherCall: the call has
+  /// faults. kPartly: rows are NaN. kUnclear: the weights do not show some cells. kObeys otherwise.
   Verdict verdict() const;
 };
 

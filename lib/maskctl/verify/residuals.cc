@@ -148,9 +148,10 @@ void Residuals::add_blank(const Array& array, Index row) {
   blank_.push_back(blank);
 }
 
-/// The variance that a row under a candidate has besides that which is relative to its elements:
-/// that of the declared row, or that of `other` if it is larger and known: from `spread`, from
-/// `other` itself where the declared row has not enough keys, or for gradients.
+/// The variance of a row's noise under a candidate, except the part that is relative to single
+/// elements. At least the variance of the declared row. It may be larger if it is computed from
+/// `other`, the candidate's row; this is done for gradients, where the declared row has too few
+/// keys, and where `spread` (the row for values of random signs) is given.
 double Residuals::noise_under(const Array& array, Index row, std::span<const double> other,
                               std::span<const double> spread) const {
   const double declared = array.noise.rows[as_size(row)].all();

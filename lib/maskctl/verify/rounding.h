@@ -13,8 +13,8 @@ namespace maskctl::attention {
 /// The relative error of f32 sums of many products, and of the exponential: a few roundings.
 inline constexpr double kSums = 4 * 0x1p-24;
 
-/// The variance below which nothing is told apart: less than float32 resolves at its smallest
-/// numbers of full precision, and more than 0, by which misfits are divided.
+/// The least variance of an element. It is less than float32 resolves at its smallest numbers of
+/// full precision, and above 0, because misfits are divided by it.
 inline constexpr double kLeastVariance = 1e-75;
 
 /// The variance that rounding causes in an element of a row: by errors of the element alone, and by
@@ -22,11 +22,11 @@ inline constexpr double kLeastVariance = 1e-75;
 struct RowNoise {
   double sums = 0;  // the share of `own` that comes from f32 sums
   double own = 0;   // from errors of single elements; ArrayNoise::relative is not counted here
-  // from rounded weights: an error along the value vectors of the heaviest keys, so in few
-  // directions
+  // The variance from rounded weights: an error along the value vectors of the heaviest keys, and
+  // so in few directions.
   double weights = 0;
   double directions = 1;
-  // from the rounded sum(out * d_out), which shifts a row of a gradient as a whole
+  // The variance from the rounded sum(out * d_out), which shifts a row of a gradient as a whole.
   double delta = 0;
 
   double all() const { return own + weights + delta; }
@@ -58,8 +58,8 @@ class Rounding {
   Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
            const CallVariants& variants, double inputs = 0);
 
-  /// The relative error of one rounding of the inputs that is assumed, and whether it is more than
-  /// the arrays show.
+  /// The assumed relative error of one rounding of the inputs, and whether it is more than the
+  /// arrays show.
   double inputs() const { return inputs_; }
   bool is_supposed() const { return supposed_; }
 

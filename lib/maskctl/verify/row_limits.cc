@@ -14,8 +14,9 @@ constexpr double kOutlier = 30;
 /// what the error model (rounding.h) expects: kSlack times the misfit that chance exceeds as rarely
 /// as kRareDeviations standard deviations (once in a billion rows). Gradients have kGradientSlack
 /// instead of kSlack, since they sum more roundings than the model counts, and noise that is fitted
-/// to the results has kSupposedSlack, since that of a row depends on the sizes of its logits too.
-/// In f32 there is no such limit, because large logits make some rows much noisier than others.
+/// to the results has kSupposedSlack, since the noise of a row then depends on the sizes of its
+/// logits too. In f32 there is no such limit, because large logits make some rows much noisier than
+/// others.
 constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4,
                  kSupposedSlack = 12;
 /// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise of most

@@ -56,7 +56,7 @@ GivenReport judge_shards(const JudgedCall& call, const NamedResults& results,
 
 namespace {
 
-/// Words for the rows that tell no mask; empty if there are none.
+/// Text about the rows of zeros and of NaN, which tell no mask; empty if there are none.
 std::string blank_text(const Judgement& judgement) {
   std::string out;
   if (!judgement.zero_rows.empty()) {

@@ -26,8 +26,8 @@ bool mask_alone(const Operation& operation, std::span<const std::string_view> ar
 
 /// Finds the mask that results made elsewhere obey: the declared one, a common mistake about it
 /// (neighbours()), or, if none of those fits, the declared one with a border between documents
-/// moved (moved_borders()). Without a declared mask, that which the call applies is judged. Throws
-/// like verify_given().
+/// moved (moved_borders()). Without a declared mask, the mask that the call applies is judged.
+/// Throws like verify_given().
 GivenReport judge_results(JudgedCall call, const NamedResults& given);
 
 /// Runs all checks of a backend (verify()). If one fails, runs it again and judges its output: an
@@ -35,9 +35,9 @@ GivenReport judge_results(JudgedCall call, const NamedResults& given);
 /// also if all checks pass and no mask is declared, which takes a run. Throws like verify().
 GivenReport judge_backend(const JudgedCall& call, bool wants_obeyed = false);
 
-/// judge_results() for results that the ranks of a mesh computed, and the rows beside each border
-/// between their shards compared with those of `request.against`. Results that agree as a whole and
-/// not beside a border obey no mask.
+/// Does what judge_results() does for results that the ranks of a mesh computed, and compares the
+/// rows beside each border between their shards with those of `request.against`. Results that agree
+/// as a whole but not beside a border obey no mask.
 GivenReport judge_shards(const JudgedCall& call, const NamedResults& results,
                          const Borders& borders);
 

@@ -106,7 +106,7 @@ void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& sc
            out + rows.first_row() * c.d.value_dim);
 }
 
-/// Where gradients are added, f32, in the shapes of the inputs.
+/// The f32 arrays to which gradients are added, in the shapes of the inputs.
 struct GradientSums {
   float *query, *key, *value;
 };

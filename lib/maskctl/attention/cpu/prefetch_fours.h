@@ -23,8 +23,8 @@ struct Prefetch {
   template <class T>
   [[gnu::always_inline]] void line(const Four<T>& rows, Index x) const {
     for (const T* row : rows) {
-      // As integers: the line may be in another array, and pointer arithmetic must not leave an
-      // array.
+      // Addresses are added as integers: the line may be in another array, and pointer arithmetic
+      // must not leave an array.
       const auto at = reinterpret_cast<std::intptr_t>(row + x);
       if (near) __builtin_prefetch(reinterpret_cast<const void*>(at + near), 0, 2);
       if (far) __builtin_prefetch(reinterpret_cast<const void*>(at + far), 0, 2);

@@ -97,14 +97,14 @@ void tell_once(const std::vector<Reopened>& reopened, Findings& findings) {
   }
 }
 
-/// Cumulative lengths of one sequence that an array gives; nothing for other arrays.
+/// The cumulative lengths in an array that has them for one sequence; nothing for other arrays.
 std::optional<std::vector<std::int64_t>> ends_in(const DocumentSource& source) {
   if (source.form != DocumentForm::kCuSeqlens || source.kv) return std::nullopt;
   if (has(lint_cu_seqlens(source.q, std::nullopt), Severity::kError)) return std::nullopt;
   return as_int64(source.q, "cumulative lengths");
 }
 
-/// Real cumulative lengths beside padded ones: each document is the first tokens of one of those.
+/// Real cumulative lengths beside padded ones: each real document is the beginning of a padded one.
 struct PaddedLengths {
   const DocumentSource* real = nullptr;
   Tensor ids;  // [S] of the padded tokens: the number of the document, or -1
@@ -175,7 +175,7 @@ class Check {
     };
     out_.documents = usable_documents(mask);
     const std::optional<Documents>& documents = out_.documents;
-    // Between the documents from which it was made, a mask has no leaks before a step opens cells.
+    // Before a step opens cells, a mask has no leaks between the documents from which it was made.
     if (documents && (given_.documents || steps.opened)) out_.leaks = leaks(mask, *documents);
     const bool fit =
         documents && (documents->q.extent(0) == 1 || documents->q.extent(0) == mask.batch());
@@ -252,8 +252,9 @@ class Check {
     return documents_of(*own, mask.queries(), mask.keys());
   }
 
-  /// The exceptions in a mask that a few steps nearly make; none if a finding of `so_far` says why
-  /// they do not. `tokens`: open in rows that are declared to be no padding.
+  /// Reports the cells in which a mask differs from a few steps that nearly make it; nothing if a
+  /// finding of `so_far` says why they do not make it. `tokens`: open in rows that are declared to
+  /// be no padding.
   Findings lint_single_cells(const Mask& mask, const Mask* tokens, const Findings& so_far) {
     if (mask.count() == 0 || has(so_far, Beside::kSaysPattern)) return {};
     const bool known = given_.whole && !reads_mask(*given_.whole);
@@ -297,7 +298,7 @@ class Check {
     if (array.real && array.q.elements() == 0) return;  // flags of padding alone
     switch (array.form) {
       case DocumentForm::kCuSeqlens:
-        // Real lengths end before padded ones, which end with the tokens.
+        // Padded lengths end with the last token, but the real lengths beside them end earlier.
         if (padded_ && padded_->real == &array) queries.reset();
         add(lint_cu_seqlens(array.q, queries));
         if (array.kv) add(lint_cu_seqlens(*array.kv, keys, "cu_seqlens of the keys"));

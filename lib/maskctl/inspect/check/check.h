@@ -68,8 +68,8 @@ struct CheckResult {
 /// apply() and documents_of(), and Error(kShape) for a bias of another shape.
 CheckResult check(const CheckedMask& given);
 
-/// False for cu_seqlens that are too wrong to make documents, of this many queries and keys if it
-/// is known.
+/// False for cu_seqlens so wrong that no documents can be made of them. `queries` and `keys` are
+/// the numbers of both, if known.
 bool makes_documents(const DocumentSource& source, std::optional<Index> queries,
                      std::optional<Index> keys);
 

@@ -99,7 +99,7 @@ struct LintRule {
   /// Command lines for a shell in an empty folder, each in a line; the last shows the finding.
   std::string_view example;
   Remedy remedy = {};  // another fix, if there is one
-  /// What check() does with such a finding beside others.
+  /// How such a finding changes what check() reports beside it.
   enum class Beside : std::uint8_t {
     kNothing,
     kSaysPattern,    // it says why few steps do not make the mask: single cells are not looked for
@@ -107,8 +107,8 @@ struct LintRule {
     kTellsReopened,  // it takes over step-reopens-order about the cells that it leads to
   };
   std::array<Beside, 2> beside = {};
-  /// Makes what the fix says (fixes.h); null, or nothing, where that is not known from the mask and
-  /// what is given with it. `unfixed` says why.
+  /// Applies the fix of a finding (fixes.h). Null, or returns nothing, if the fix is not known from
+  /// the mask and what is given with it; `unfixed` says why.
   std::optional<CheckedMask> (*fixed)(const Faulty& faulty) = nullptr;
   std::string_view unfixed = {};
   FindingId key = {};  // set by lint_rules()

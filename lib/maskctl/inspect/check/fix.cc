@@ -22,8 +22,8 @@ const Finding* find(const CheckResult& result, FindingId id) {
   return at == result.findings.end() ? nullptr : &*at;
 }
 
-/// An error or a warning of `after` that `before` has not, or has with fewer cells; null if there
-/// is none.
+/// An error or a warning of `after` that is not in `before`, or has fewer cells there; null if
+/// there is none.
 const Finding* come(const CheckResult& before, const CheckResult& after) {
   for (const Finding& finding : after.findings) {
     const Finding* had = find(before, finding.rule->key);
@@ -37,7 +37,7 @@ class Fixing {
   Fixing(const CheckedMask& given, const CheckResult& found) : now_(found) { out_.fixed = given; }
 
   FixResult run() {
-    // Each round has an error or warning less than the one before.
+    // Each round leaves one error or warning less.
     while (fix_one()) {
     }
     for (const Finding& finding : now_.findings) {
@@ -57,7 +57,7 @@ class Fixing {
     return false;
   }
 
-  /// Fixes one finding, and those that it had hidden: the fix of a leak may let a hole be seen.
+  /// Fixes one finding, and the findings that it had hidden: once a leak is fixed, a hole may show.
   bool attempt(const Finding& finding) {
     constexpr int kMostHidden = 3;
     const FindingId id = finding.rule->key;

@@ -10,8 +10,8 @@
 
 namespace maskctl {
 
-/// A finding that is gone, and how many cells its fix closed and opened. They are absent where it
-/// gave the mask another shape.
+/// A finding that was fixed, and how many cells the fix closed and opened. The numbers are absent
+/// if the fix changed the shape of the mask.
 struct FixDone {
   const LintRule* rule = nullptr;
   std::optional<Index> closed, opened;
@@ -31,10 +31,10 @@ struct FixResult {
   std::vector<FixLeft> left;
 };
 
-/// Applies the fixes of errors and warnings, one after another. One counts as done only if check()
-/// of the fixed mask has neither this finding any more, nor an error or a warning that was not
-/// there, nor more cells of one that was; one that it had hidden is fixed with it. No key is opened
-/// but what a fix names. `found` is check(given); there must be no steps in `given`. Throws like
+/// Applies the fixes of errors and warnings, one after another. A fix counts as done only if
+/// check() of the fixed mask no longer reports this finding, reports no new error or warning, and
+/// no old one with more cells; findings that it had hidden are fixed with it. A fix opens no keys
+/// but those that it names. `found` is check(given); there must be no steps in `given`. Throws like
 /// check().
 FixResult fix(const CheckedMask& given, const CheckResult& found);
 

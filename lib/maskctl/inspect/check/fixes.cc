@@ -19,8 +19,8 @@ PlanePtr after_own_keys(const Plane& plane) {
   return diagonal_band(queries, keys, keys - queries + 1, kUnbounded);
 }
 
-/// Closes the cells that lint_future() counts. Nothing if there are other cells of the future among
-/// them, such as those of a group.
+/// Closes the cells that lint_future() counts. Returns nothing if this would also close other
+/// future cells, such as those of a group.
 Fixed close_future(const Faulty& faulty, bool joined) {
   const Mask* given = faulty.cells();
   if (!given) return std::nullopt;

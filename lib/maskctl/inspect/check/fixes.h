@@ -16,14 +16,15 @@ struct Faulty {
 
   /// The mask; null where it is made from ids or lengths, whose cells cannot be changed one by one.
   const Mask* cells() const;
-  /// Open in the rows of queries that are tokens of documents; absent if no documents are known.
+  /// A mask that is open in the rows of queries that are tokens of documents; absent if no
+  /// documents are known.
   std::optional<Mask> tokens() const;
   /// The same with another mask.
   CheckedMask with(Mask mask) const;
 };
 using Fixed = std::optional<CheckedMask>;
 
-// Each gives nothing where what the fix says is not known.
+// Each function returns nothing if it is not known what the fix has to do.
 Fixed close_crossing(const Faulty& faulty);      // cells between documents
 Fixed close_padding_keys(const Faulty& faulty);  // for queries of documents
 Fixed close_future_cells(const Faulty& faulty);  // those of future-part, if no group is cut

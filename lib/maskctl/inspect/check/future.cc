@@ -32,8 +32,9 @@ struct FullRows {
   }
 };
 
-/// Removes the rows and columns of those tokens in `rows`, which see every key, that every query
-/// sees: such global tokens are not causal tokens that look ahead. `removed`: their keys.
+/// Removes the rows and columns of the global tokens among `rows`. All these rows see every key;
+/// the tokens that every query sees, too, are global tokens, not causal tokens that look ahead.
+/// `removed`: their keys.
 void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out,
                           std::vector<Range>& removed) {
   const Index queries = whole.queries(), keys = whole.keys(), shift = keys - queries;
@@ -57,8 +58,8 @@ void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out,
 
 class FutureReader {
  public:
-  /// `full`: the full rows of the plane before its global tokens, those of the keys `global`, were
-  /// removed.
+  /// `full`: the full rows that the plane had before its global tokens were removed. `global`: the
+  /// keys of these tokens.
   FutureReader(const PlanePtr& plane, const FullRows& full, std::span<const Range> global)
       : plane_(*plane),
         global_(global),

@@ -17,7 +17,8 @@ struct Future {
   Index selves = 0;           // queries that see themselves
   Index past = 0, later = 0;  // open cells before, and after, the query's own key
   Index closed = 0;  // closed cells after it, in rows that see themselves and not every key
-  /// Open cells after it, in such rows, of tokens that see every key and that every query sees.
+  /// Open cells after the query's own key, in the rows of `closed`, whose keys are global tokens:
+  /// tokens that see every key and that every query sees.
   Index to_global = 0;
   /// Queries in no group that see themselves and an earlier key, but no later key. If no query sees
   /// a later key: all queries that see themselves.

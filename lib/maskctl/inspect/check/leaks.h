@@ -24,9 +24,9 @@ struct DocumentSource {
   std::optional<Tensor> kv = {};
   std::int32_t pad_id = -1;  // the id of padding, for segment ids
   std::string text = {};     // how the user named the arrays
-  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then. Those
-  /// of more tokens than there are queries are of keys, and of the queries at their end. Where `q`
-  /// has no elements, all tokens that are no padding are one document.
+  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then. If
+  /// there are more flags than queries, they are the flags of the keys, and the last of them those
+  /// of the queries. Where `q` has no elements, all tokens that are no padding are one document.
   std::optional<Tensor> real = {};
   std::string real_text = {};  // how the user named the flags
 };

@@ -18,8 +18,8 @@
 
 namespace maskctl {
 
-/// The row of each finding is `LintRule lint_row(RuleKey<ID>)`, above the code that finds it. One
-/// that is missing does not link. lint_rules() adds the key.
+/// The row of each finding is `LintRule lint_row(RuleKey<ID>)`, above the code that finds it;
+/// without it the program does not link. lint_rules() adds the key.
 template <FindingId id>
 struct RuleKey {};
 
@@ -60,8 +60,8 @@ struct Pattern {
 Pattern pattern_of(const Mask& mask, const Mask* tokens, recognition::KnownPlanes& known);
 /// Reports the single cells that deviate from a few steps which make nearly the whole mask, and
 /// those between the documents or chunks of such steps. Absent if the cells follow a rule of their
-/// own, or if no few steps make nearly the whole mask: single cells cannot be judged then. `words`
-/// name the steps, for example "documents and causal"; "full" for none.
+/// own, or if nearly the whole mask cannot be made by a few steps: single cells cannot be judged
+/// then. `words` name the steps, for example "documents and causal"; "full" for none.
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words);
 /// Finds a head of a mask of no few steps that sees across the documents of which another head is
 /// made.

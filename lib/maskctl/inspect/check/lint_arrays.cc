@@ -193,7 +193,7 @@ void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t
   });
 }
 
-/// Which tokens of position ids are padding, [B,S]: -1.
+/// The number of each token's document by its position ids, [B,S]; -1 for padding.
 Tensor documents_in_positions(const Tensor& positions, const std::optional<Tensor>& real) {
   const Index tokens = positions.extent(positions.rank() - 1);
   return documents_of({DocumentForm::kPositions, positions, {}, -1, {}, real}, tokens, tokens).q;

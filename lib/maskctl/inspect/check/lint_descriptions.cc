@@ -107,7 +107,7 @@ std::vector<TokenArray> token_arrays(std::span<const DocumentSource* const> sour
   return out;
 }
 
-/// The last tokens of each row of flags.
+/// The flags of the last `tokens` tokens of each row.
 Tensor last_flags(const Tensor& flags, Index tokens) {
   const Tensor all = astype(flags, DType::kBool);
   const Index length = all.extent(all.rank() - 1), rows = all.elements() / length;
@@ -119,7 +119,8 @@ Tensor last_flags(const Tensor& flags, Index tokens) {
   return out;
 }
 
-/// Flags of more tokens than there are queries are of keys, of which the last are the queries.
+/// If there are more flags than queries, the flags belong to the keys: keeps those of the last
+/// keys, which are the queries.
 void cut_flags(std::vector<TokenArray>& arrays) {
   const auto tokens_of = [](const TokenArray& one) {
     return one.array.rank() == 0 ? 0 : one.array.extent(one.array.rank() - 1);

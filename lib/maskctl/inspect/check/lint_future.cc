@@ -72,7 +72,7 @@ struct FutureTally {
 };
 
 /// Whether another head of the batch entry sees all of the future that a plane sees, in groups of
-/// tokens that see each other: a window leaves a part of such a group.
+/// tokens that see each other: the plane may then be such groups cut by a window.
 bool is_part_of_groups(const Mask& mask, const PlaneUse& use) {
   const PlanePtr& plane = mask.plane(use.batch, use.head);
   const Index shift = mask.keys() - mask.queries();

@@ -259,8 +259,8 @@ class Unexplained {
     return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
   }
 
-  /// Whether rows are taken for padding that is opened, and some cells are in other rows that see
-  /// every key: these may be such padding too.
+  /// Whether some rows were taken for opened padding, and some of the cells are in other rows that
+  /// see every key: these rows may be opened padding, too.
   bool are_in_full_rows() const {
     return pattern_.opened && any_plane([this](Index b, Index h) {
              const Plane& plane = *mask_.plane(b, h);
@@ -297,10 +297,10 @@ class Unexplained {
            3 * std::ranges::count_if(residue_.first, is_odd()) >= std::ssize(residue_.first);
   }
 
-  /// Whether the cells that are open in some plane, and not by the steps, are a rectangle that
-  /// joins documents, or a few of which one begins or ends inside a document. Not a rectangle that
-  /// covers the rows of whole documents and begins at key 0 or ends at the last query: documents
-  /// may share such a part.
+  /// Whether the cells that are open in some plane, but not by the steps, are one rectangle that
+  /// joins documents, or a few rectangles of which one begins or ends inside a document. False for
+  /// a rectangle that covers the rows of whole documents and begins at key 0 or ends at the last
+  /// query: documents may share such a part.
   bool joins_documents() const {
     if (!are_documents(pattern_.found.chain)) return false;
     const Mask documents = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
@@ -321,8 +321,8 @@ class Unexplained {
     });
   }
 
-  /// "head 1, queries 25-30, keys 2-9; head 1, queries 40-47, keys 4-15", if few rectangles are all
-  /// cells.
+  /// The cells as text, if few rectangles cover them exactly: "head 1, queries 25-30, keys 2-9;
+  /// head 1, queries 40-47, keys 4-15".
   std::optional<std::string> rectangles() const {
     std::string out;
     std::size_t listed = 0;
@@ -419,9 +419,9 @@ class Unexplained {
     return others == 0;
   }
 
-  /// Whether the cells are a rectangle, not at an edge of the mask, that has open cells and none
-  /// around it, or that is closed while all cells around it are open which the steps open, some of
-  /// them above and below. The steps must keep diagonals or make documents.
+  /// Whether the cells are one rectangle, not at an edge of the mask, that stands out: it is open
+  /// and the cells around it are closed, or it is closed and all cells around it that the steps
+  /// open are open, some of them above and below. The steps must keep diagonals or make documents.
   bool is_island() const {
     if (!rectangle_ || !are_plain(pattern_.found.chain)) return false;
     const auto& [q, k] = *rectangle_;
@@ -436,8 +436,8 @@ class Unexplained {
            steps.count({q.begin - 1, q.begin}, k) > 0 && steps.count({q.end, q.end + 1}, k) > 0;
   }
 
-  /// Whether holds(batch, head) for some plane with cells that the steps do not explain; equal
-  /// planes are asked once.
+  /// Whether holds(batch, head) is true for some plane with cells that the steps do not explain;
+  /// equal planes are asked once.
   template <typename Holds>
   bool any_plane(const Holds& holds) const {
     std::set<std::uint32_t> seen;

@@ -204,8 +204,8 @@ std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
 
 /// Whether the planes differ in a cell that is an exception (is_exception()) in the plane in which
 /// it is closed. A cell of the future may also be an exception in the plane in which it is open.
-/// Rows that see every key in one of the planes are left out; of batch entries, whose padding
-/// differs, also rows of tokens that no query of one of them sees.
+/// Rows that see every key in one of the planes are left out. Since the padding of batch entries
+/// differs, rows of tokens that no query of one of them sees are then left out, too.
 bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Residue& differ,
                           bool of_batch) {
   const Index shift = odd->keys() - odd->queries();
@@ -266,7 +266,7 @@ bool are_alike(const PlanePtr& a, const PlanePtr& b) {
          differ->count() * kLikeness <= a->queries() * a->keys();
 }
 
-/// Planes of one head and of another, of as many batch entries.
+/// The planes of two heads, one for each batch entry.
 struct TwoHeads {
   std::vector<PlanePtr> a, b;
 };

@@ -95,8 +95,9 @@ void each_step(const Chain& chain, const Scope& scope, const F& f) {
   }
 }
 
-/// The first cell of the diagonal that lies `later` keys after the queries' own; nothing where the
-/// plane sees no more keys before the own one than that: it is a window around each query.
+/// The first cell of the diagonal that lies `later` keys after the queries' own keys. Nothing if no
+/// query sees a key more than `later` keys before its own: the plane is then a window around each
+/// query.
 std::optional<Cell> first_ahead(const PlanePtr& plane, Index later) {
   const auto reach = recognition::diagonals(*plane);
   if (!reach || -reach->low <= later) return std::nullopt;
@@ -154,9 +155,9 @@ class Crossings {
     for (const Index length : lengths) borders_.push_back(end += length);
   }
 
-  /// Whether a head of the batch entry sees across documents that a head makes, so that their
-  /// documents differ. Not where the latter sees every few tokens only and none of the cells is on
-  /// such a diagonal, or where all borders crossed are those of chunks of equal length.
+  /// Whether head `other` of the batch entry sees across the documents that head h makes, so that
+  /// their documents differ. False if head h sees only every few tokens and no such cell lies on
+  /// one of its diagonals, or if all borders that are crossed are those of chunks of equal length.
   bool tells(Index b, Index h, Index other) {
     const Across& across = in(b, other);
     if (across.cells == 0 || are_chunks(across.borders)) return false;
@@ -202,7 +203,8 @@ class Crossings {
     return out;
   }
 
-  /// Whether borders are multiples of one length, of which each is a border: at least two.
+  /// Whether the crossed borders are those of chunks: multiples of one size, all of whose multiples
+  /// are borders, at least two of them.
   bool are_chunks(std::span<const Index> crossed) const {
     Index size = 0;
     for (const Index border : crossed) {

@@ -210,7 +210,7 @@ class EmptyRows {
     tell(FindingId::kPaddingRowsEmpty, " of padding", of_padding_);
   }
 
-  /// The mask in which the rows of empty-rows see themselves.
+  /// The mask in which the rows counted as empty-rows see themselves.
   Mask with_own_keys() {
     count();
     return Mask::make(mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys(),
@@ -256,9 +256,9 @@ class EmptyRows {
     }
   }
 
-  /// Returns the tally for some empty rows (rows that see no key). What is declared goes first.
-  /// Else they count as padding if no query sees their tokens and empty rows do not become NaN, or
-  /// they come last; as left padding if no query sees their tokens and they come first.
+  /// Returns the tally for some empty rows (rows that see no key). Rows declared to be padding
+  /// count as padding. Other rows whose tokens no query sees count as left padding if they come
+  /// first, and as padding if they come last or if empty rows do not become NaN.
   RowTally& tally(bool is_declared, bool unseen, bool first, bool last) {
     if (is_declared) return of_padding_;
     if (facts_.all_declared || !unseen) return others_;

@@ -81,7 +81,7 @@ OpenedRows opened_rows(const PlanePtr& plane) {
   if (out.padding.empty() && out.others.empty()) return out;
   const PlanePtr rest = without_rows(plane, ranges);
   if (!out.others.empty() && !is_causal(rest)) out.others.clear();
-  // Rows are padding beside rows that see something.
+  // Rows count as padding only beside rows that see something.
   if (!out.padding.empty() && (rest->count() == 0 || is_anti_causal(rest))) out.padding.clear();
   return out;
 }

@@ -16,8 +16,8 @@ struct LengthGroup {
   Index rows = 0;
 };
 
-/// How many rows see which number of keys: a histogram up to the largest, or a list if rows are
-/// few. Threads may share it; each adds through a LengthBatch of its own.
+/// Counts rows by the number of keys that they see: as a histogram, or as a list if there are few
+/// rows. Threads may share it; each adds through a LengthBatch of its own.
 class LengthCounts {
  public:
   LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}

@@ -1,4 +1,5 @@
-// Two biases with the same open cells may differ in what softmax makes of rows without one.
+// Two biases with the same open cells may differ in what softmax makes of rows without an open
+// cell.
 #pragma once
 
 #include <optional>

@@ -24,8 +24,8 @@ struct Tokens {
   Index rows = 0, length = 0;
   std::vector<Says> real, starts;
   std::vector<bool> padding;  // for this array, or for another of the batch
-  /// Tokens that cumulative lengths of real tokens leave out: padding as this array tells it, else
-  /// as others tell it, else as it is guessed of positions.
+  /// Tokens that cumulative lengths of real tokens leave out: padding by this array or, if it tells
+  /// of none, by the others or as guessed from positions.
   std::vector<bool> left_out;
 
   Index size() const { return rows * length; }
@@ -40,7 +40,7 @@ struct Tokens {
 
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
-/// An id for each token, and kNone for padding: of its document, or 0 for flags.
+/// An id for each token: that of its document, 0 for a real token of flags, or kNone for padding.
 std::vector<std::int64_t> ids_in(const TokenArray& given) {
   const bool positions = given.form == TokenForm::kPositions;
   std::vector<std::int64_t> out =
@@ -55,7 +55,7 @@ std::vector<std::int64_t> ids_in(const TokenArray& given) {
   return out;
 }
 
-/// Ids as integers, and flags too.
+/// Converts ids or flags to integers.
 TokenArray in_integers(TokenArray given) {
   if (given.form == TokenForm::kPadding) {
     given.array = astype(astype(token_flags(given.array), DType::kBool), DType::kInt64);
@@ -79,7 +79,7 @@ Tokens tokens_of(const TokenArray& given) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool begins = static_cast<Index>(i) % out.length == 0, is_token = ids[i] != kNone;
     if (begins) before = false;
-    // Flags tell that the first token of a row starts a document, and of no other.
+    // Of flags, it is only known that the first token of a row starts a document.
     const bool knows = is_token && !(flags && before);
     out.starts.push_back(knows ? begins || ids[i] != ids[i - 1] : Says{-1});
     out.real.push_back(tells ? is_token : Says{-1});
@@ -216,7 +216,7 @@ class AgainstLengths {
     return first_of({&out});
   }
 
-  /// Lays the documents over these tokens, one after another.
+  /// Lays the documents over these tokens, one after another, and returns the first contradiction.
   std::optional<Contradiction> in(const std::vector<Index>& places) const {
     Tally tokens(What::kTokens, first_, second_), padding(What::kPadding, first_, second_),
         starts(What::kStart, first_, second_), ends(What::kPaddedEnds, first_, second_);
@@ -258,8 +258,8 @@ struct Read {
   std::vector<std::vector<Index>> lengths;  // empty for others
 };
 
-/// Tells each array which of its tokens are padding for any. A token behind one that is padding for
-/// others alone may start a document, or not.
+/// Marks in each array the tokens that are padding for any array. If a token is padding only for
+/// other arrays, it is not known whether the next one starts a document.
 void share_padding(std::vector<Tokens>& all) {
   for (Tokens& one : all) {
     std::vector<bool> others(one.padding.size());

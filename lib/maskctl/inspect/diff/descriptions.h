@@ -30,12 +30,12 @@ struct TokenArray {
 struct Contradiction {
   enum class What : std::uint8_t {
     kTokens,      // another number of tokens: `token` is the first that only one of them has
-    kRowTokens,   // of cumulative lengths, document `batch` has `count` tokens more than that row
-                  // has real ones, or the row more than it; `token` is the smaller number
+    kRowTokens,   // document `batch` of cumulative lengths and row `batch` of real tokens differ
+                  // in length by `count`; `token` is the smaller length
     kPadding,     // the token is real for one and padding for the other
     kStart,       // a document starts here for one, and goes on for the other
-    kPaddedEnds,  // all contradictions are padding at the ends of documents of the first array,
-                  // which are cumulative lengths: as padded lengths have it beside real ones
+    kPaddedEnds,  // the only contradictions: documents of the first array end with tokens that are
+                  // padding in the second one, as padded lengths do beside real ones
   };
   What what = What::kTokens;
   std::size_t first = 0, second = 0;  // which arrays; the first says more, real, or a start
@@ -43,11 +43,11 @@ struct Contradiction {
   Index count = 0;  // how many tokens these two contradict each other in, in this way
 };
 
-/// For each two arrays that contradict each other, in their order, the first contradiction:
-/// padding before starts. Arrays of one row describe each row of a batch. Cumulative lengths count
-/// the tokens of all rows one after another; or the real tokens alone, as kernels take them after
-/// padding is cut out, where they end at their number; or each document is the real tokens of one
-/// row. Where a token is padding for any array, starts are not compared. Throws Error(kShape,
+/// For each pair of arrays that contradict each other, in their order, the first contradiction:
+/// padding before starts. Arrays of one row describe each row of a batch. Cumulative lengths may
+/// count the tokens of all rows, one row after another; the real tokens alone, as kernels take them
+/// after padding is cut out, if there are as many; or the real tokens of each row as one document.
+/// Where a token is padding for any array, starts are not compared. Throws Error(kShape,
 /// kInvalidArgument) for arrays that are not of their form.
 std::vector<Contradiction> contradictions(std::span<const TokenArray> arrays);
 

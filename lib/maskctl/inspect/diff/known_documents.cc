@@ -113,7 +113,7 @@ std::optional<Documents> documents_made_of(const Mask& mask) {
     const FirstSeen seen = first_seen(*plane);
     const auto q = out.q.as<std::int32_t>().subspan(as_size(b * mask.queries()));
     const auto kv = out.kv.as<std::int32_t>().subspan(as_size(b * mask.keys()));
-    // A document is called by its first key.
+    // The id of a document is its first key.
     std::ranges::copy(seen.key_of_row, q.begin());
     for (std::size_t k = 0; k < seen.row_of_key.size(); ++k) {
       const std::int32_t row = seen.row_of_key[k];

@@ -28,7 +28,8 @@ using recognition::Fitted;
 using recognition::plane_of;
 
 constexpr Index kLargeCells = Index{1} << 24;
-/// A cause of more changes than these must leave no more than these cells, or one in so many.
+/// A cause of more than kFewChanges changes may leave at most kFewCells cells wrong, or one in
+/// kMostShare of the cells that differ.
 constexpr std::size_t kFewChanges = 2;
 constexpr Index kFewCells = 4, kMostShare = 20;
 
@@ -289,7 +290,7 @@ class Pair {
       const PlanePtr &own = bent.reversed ? b_ : a_, &derived = bent.reversed ? a_ : b_;
       const Index left = differing_cells(plane_of(bent.straight, extent_), own) +
                          differing_cells(plane_of(other, extent_), derived);
-      // Steps that were fitted to cells, and are not even enough.
+      // These steps were fitted to the cells, and still leave too many of them wrong.
       if (left > kFewCells && left * kMostShare > found_.only_a + found_.only_b) return;
     }
     Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
@@ -301,8 +302,8 @@ class Pair {
                                  : ChainPair{std::move(wording), bent.straight, std::move(other)};
   }
 
-  /// Words for a region that only A has. It is the opposite state in B only if B's chain has no
-  /// cell of it in the region's own state.
+  /// Words for a region that only A has. They say that B has the opposite state there, if no cell
+  /// of the region has the region's own state in B's chain.
   std::string words_of_missing(const Step& region, const Chain& chain) const {
     Step opposite = region;
     auto& rule = opposite.as<step::Region>();

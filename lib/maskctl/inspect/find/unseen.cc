@@ -17,7 +17,7 @@ constexpr Index kMostCells = Index{1} << 34;  // of planes of which each row is 
 
 using Ranges = std::vector<Range>;
 
-/// The parts of ascending ranges that are in no other.
+/// The parts of the ranges `from`, which ascend, that are in none of `others`.
 Ranges without(const Ranges& from, std::vector<Range> others) {
   std::ranges::sort(others, {}, &Range::begin);
   Ranges out;
@@ -33,7 +33,7 @@ Ranges without(const Ranges& from, std::vector<Range> others) {
   return out;
 }
 
-/// The parts of ascending ranges that are in others, too.
+/// The parts of the ranges `a`, which ascend, that are also in `b`.
 Ranges within(const Ranges& a, const Ranges& b) { return without(a, without(a, b)); }
 
 /// The keys that no band of the plane has.

@@ -17,9 +17,9 @@ struct UnseenKeys {
   std::vector<Range> keys;  // in ascending order
 };
 
-/// One for each batch entry that has such keys; empty where no cell is open. Nothing where they
-/// were not looked for: in planes of more than 2^34 cells that are not made of bands, and of which
-/// a sample of rows leaves keys unseen.
+/// The unseen keys of each batch entry that has some; empty if no cell is open. Absent if they were
+/// not looked for: in planes of more than 2^34 cells that are not made of bands, if a sample of
+/// rows leaves keys unseen.
 std::optional<std::vector<UnseenKeys>> unseen_keys(const Mask& mask);
 
 /// "keys 6-9 (batch 1), keys 0-2 (batches 3, 5), and 2 more batches"; at most four kinds of keys.

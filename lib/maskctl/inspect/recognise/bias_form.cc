@@ -88,7 +88,7 @@ struct Cells {
   }
 };
 
-/// A number this low takes less than a millionth of the weight of another, so it may mean closed.
+/// A bias this far below another reduces a weight to less than a millionth, so it may mean closed.
 constexpr double kMayClose = -14;
 constexpr std::size_t kMostParts = 4, kMostPartRegions = 4;
 
@@ -172,14 +172,15 @@ std::vector<Index> likely_shifts(const Cells& cells) {
 bool has_slope(const Cells& cells, BiasPlane& out) {
   const auto fits = [&](Form form, Index shift, const auto& variable) {
     const double slope = cells.slope(variable);
-    // Of a single query, a slope that grows with the distance is one by key, counted from 0.
+    // For a single query, do not report a slope that grows with the distance: it is a slope by key,
+    // counted from key 0.
     const bool single = cells.queries == 1 && form == Form::kDistance;
     if (std::isnan(slope) || (single && slope > 0)) return false;
     out.form = form, out.slope = slope, out.shift = shift;
     return true;
   };
   std::vector<Index> shifts = likely_shifts(cells);
-  // A single query of few keys stands at the last key more likely than at the first.
+  // A single query with few keys is more likely at the position of the last key than of the first.
   if (cells.queries == 1) std::ranges::reverse(shifts);
   for (const Index shift : shifts) {
     const auto distance = [shift](Index q, Index k) {

@@ -178,7 +178,7 @@ class Forms {
     }
     add_documents(std::move(rule));
   }
-  /// No text of a step says that it has no document.
+  /// A step without documents has no text, so it is left out.
   void add_documents(step::DocumentLengths rule) {
     if (!rule.lengths.empty()) out_.push_back({std::move(rule)});
   }

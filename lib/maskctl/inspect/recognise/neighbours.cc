@@ -52,7 +52,7 @@ FieldValue moved(const FieldValue& value, Index by) {
   return (number ? *number : 0) + by;
 }
 
-/// Each key gets the cells of the key `by` before it, or -by behind it.
+/// The mask with all cells moved by `by` keys, to the left if `by` is negative.
 Mask shifted(const Mask& mask, Index by) {
   return mask.map([by](const PlanePtr& plane) {
     const Index queries = plane->queries(), keys = plane->keys();
@@ -229,8 +229,8 @@ class Finder {
     }
   }
 
-  /// Adds, for the first few of `count` batch entries or heads, the mask with the planes
-  /// make(n, batch, head): the mask of number n in all of them.
+  /// For the first few of `count` batch entries or heads: adds a mask in which all of them have the
+  /// mask of number n. make(n, batch, head) gives its planes.
   template <typename Make>
   void of_one_plane(Index count, const char* what, const char* but, const Make& make) {
     constexpr Index kMost = 8;

@@ -1,4 +1,5 @@
-// Says that no rule makes a mask where the best description leaves much of it, or guesses.
+// Says that no rule makes a mask if the best description leaves much of it unexplained or is a
+// guess.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -15,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-/// How many steps that are applied to one plane have an array.
+/// How many steps with an array are applied to one plane, at most.
 Index arrays_in(const Chain& chain) {
   Index out = 0, in_scopes = 0;
   for (const Step& step : chain) {
@@ -113,7 +114,7 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
   constexpr Index kFewCells = 4, kMostShare = 20;
   const Index open = mask.count();
   const Index few = std::min(open, mask.cells() - open);
-  // Several arrays that still leave cells fit by chance.
+  // Several arrays that still leave cells wrong fit by chance.
   const bool guessed = found.residue.cells > 0 && arrays_in(found.chain) > 1;
   const bool few_left =
       !guessed && (found.residue.cells <= kFewCells || found.residue.cells * kMostShare <= few);

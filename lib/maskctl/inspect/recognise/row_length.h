@@ -8,10 +8,10 @@
 
 namespace maskctl {
 
-/// The chain of at most two steps without arrays that the cells of a mask make, one row after the
-/// other, if its rows are as long as its columns: what an array [K,Q] is that was read as [Q,K].
-/// Nothing for square and large masks, for those of a single query or key, and without such a
-/// chain.
+/// The chain of at most two steps without arrays that makes the cells of a mask, one row after the
+/// other, if its rows are taken to be as long as its columns: so it recognises an array [K,Q] that
+/// was read as [Q,K]. Nothing for square and large masks, for those of a single query or key, and
+/// without such a chain.
 std::optional<Chain> chain_with_exchanged_extents(const Mask& mask);
 
 }  // namespace maskctl

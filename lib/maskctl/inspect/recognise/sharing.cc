@@ -88,15 +88,16 @@ class Borrowing {
   static bool is_of_batch(const Step& step) {
     return step.is<step::Pad>() || documents_in(step).has_value();
   }
-  /// The steps of a chain but documents and padding, which are of a batch entry.
+  /// The steps of a chain except documents and padding, which belong to a batch entry and not to a
+  /// head.
   static Chain of_head(const Chain& chain) {
     Chain out;
     std::ranges::copy_if(chain, std::back_inserter(out), std::not_fn(is_of_batch));
     return out;
   }
 
-  /// The other planes of the heads that have plane i in some batch entry, which their chains make
-  /// exactly.
+  /// The other planes of the heads that have plane i in some batch entry. Leaves out planes that
+  /// their own chains do not make exactly.
   std::set<std::size_t> planes_of_its_heads(std::size_t i) const {
     std::set<std::size_t> out;
     const auto heads = as_size(heads_);

@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t kBlockSizes = 8;  // block sizes tried for steps before the token types
 constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
 
-/// Returns diagonals (key - query), ascending, at which the upper (or lower) side of the band may
-/// be that is applied before the types are opened. For a large mask stored as bands, these are only
-/// the slanted lines of the bands, one of which must be that side.
+/// The diagonals (key - query), ascending, at which the upper (or lower) side of the band may be.
+/// The band is applied before the types are opened. For a large mask stored as bands, these are
+/// only the slanted lines of the bands, one of which must be that side.
 std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
   constexpr Index kFewCells = Index{1} << 24;
   std::vector<Index> ends;

@@ -39,7 +39,7 @@ std::optional<OwnRule> rule_of(const PlanePtr& plane) {
   if (cells == 0) return OwnRule{length, 1};
   const Index prefix = recognition::hull_of(*later).k.end;
   if (2 * cells != prefix * (prefix - 1)) return std::nullopt;
-  // As many cells as a triangle has, all of them in it.
+  // The open cells after the diagonal form a triangle: they are as many, and all lie within it.
   return later->count({0, prefix}, {0, prefix}) == cells ? std::optional(OwnRule{length, prefix})
                                                          : std::nullopt;
 }
@@ -112,7 +112,7 @@ std::optional<std::vector<Index>> first_seen(const Plane& plane) {
   return holds ? std::optional(std::move(out)) : std::nullopt;
 }
 
-/// "0-3, 7, 9" of tokens that never fall; equal ones as "0 (4 times)".
+/// Text for tokens that never decrease, such as "0-3, 7, 9"; equal ones become "0 (4 times)".
 std::string tokens_text(std::span<const Index> tokens) {
   std::vector<std::string> items;
   std::size_t i = 0;
@@ -129,7 +129,8 @@ std::string tokens_text(std::span<const Index> tokens) {
   return joined(items, ", ") + more;
 }
 
-/// Causal over keys whose tokens do not follow each other; empty for other planes.
+/// Text for a plane that is causal by tokens, if the tokens of the keys skip or repeat numbers, as
+/// in a cache from which keys were removed; empty for other planes.
 std::string order_of_keys(const PlanePtr& plane) {
   constexpr Index kLeast = 4;
   if (std::min(plane->queries(), plane->keys()) < kLeast) return "";
@@ -147,7 +148,8 @@ std::string order_of_keys(const PlanePtr& plane) {
                      tokens_text(tokens));
 }
 
-/// Whether steps may stand for what is said of single documents.
+/// Whether the chain has global tokens, regions or arrays, which may stand for the rules of single
+/// documents.
 bool has_odd_steps(const Chain& chain) {
   return recognition::has_arrays(chain) || std::ranges::any_of(chain, [](const Step& step) {
            const Chain* inner = chain_of(step);

@@ -9,16 +9,16 @@
 
 namespace maskctl {
 
-/// What exactly a mask is, where no step says it; each once for each batch entry, or each plane, at
-/// most four of them:
+/// Describes forms of masks that no step makes, once for each batch entry or each plane, at most
+/// four times:
 /// - documents of which some are causal and some see all of themselves, or that have prefixes of
 ///   different lengths: "documents 0, 2 are causal; documents 1, 3 see all of themselves, in
 ///   documents of 6+9+5+12 tokens";
 /// - queries that see the keys before a border that never moves back, as after keys were evicted
 ///   from a cache: "causal, where the keys are of tokens 0-3, 7, 9, and query q is token q".
 ///
-/// `made_by`: steps that make the mask exactly, if such are known: then only documents are said,
-/// and only where some of the steps are global tokens, regions or arrays.
+/// `made_by`: steps that make the mask exactly, if such are known: then only documents are
+/// described, and only if some of the steps are global tokens, regions or arrays.
 std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_by = nullptr);
 
 }  // namespace maskctl

@@ -13,7 +13,7 @@ DecidedCells decided_cells(const Mask& source, const Chain& chain) {
     Mask after = apply(out.mask, step);
     const bool slices = step.is<step::Slice>();
     if (slices) {
-      // Cells keep what decided them and move with the rest.
+      // Cells that are moved keep the step that decided them.
       for (auto& cells : out.by) {
         if (cells) cells = apply(*cells, step);
       }

@@ -1,4 +1,5 @@
-// Keeps the container that was read last open, for whoever reads its arrays one after another.
+// Keeps the container that was read last open, so that a caller can read its arrays one after
+// another.
 #pragma once
 
 #include <sys/stat.h>

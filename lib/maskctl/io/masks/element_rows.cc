@@ -10,8 +10,8 @@
 namespace maskctl {
 namespace {
 
-// Small enough to stay in the second-level cache until it is packed. Packing takes a quarter of the
-// time of reading, so a thread that reads ahead from a pipe would cost more than it gains.
+// A piece of this size stays in the second-level cache until it is packed. Packing takes a quarter
+// of the time of reading, so a thread that reads ahead from a pipe would cost more than it gains.
 constexpr Index kPieceBytes = Index{256} << 10;
 
 using Buffer = std::vector<std::byte, UnwrittenAllocator<std::byte>>;

@@ -63,9 +63,10 @@ Index covered(Index blocks, Index block_size, std::optional<Index> extent) {
   throw Error(Errc::kShape, fmt::format("{} blocks of {} are too many", blocks, block_size));
 }
 
-/// How many tokens at the two ends of a row of position ids are padding: equal positions above 0,
-/// where those of tokens would count on, on the left before a lower one. One token is padding if
-/// its position is the 1 that transformers fills in.
+/// How many tokens at each end of a row of position ids are padding: neighbours with equal
+/// positions above 0, on the left only if a lower position follows. (Positions of tokens would
+/// increase.) A single token is padding if its position is 1, with which transformers fills
+/// padding.
 struct PaddedEnds {
   Index left = 0, right = 0;
 };

@@ -11,10 +11,10 @@ namespace maskctl {
 /// Turns position ids [S] or [B, S] into document numbers [B, S] int32, counted from 0 in each
 /// batch. A token continues the document of its left neighbour when its position is the neighbour's
 /// plus one. Any other position that is not negative starts a new document: 0, as packed batches
-/// have it, but also a jump. Padding gets -1: negative positions, and equal ones above 0 at the
-/// ends of a row, as transformers fills in 1 there. Where 1 goes on from 0 at the end of a row, the
-/// first of several is a token, which padding may be too: flags of padding tell (attention_mask).
-/// Throws Error(kShape) for other ranks.
+/// have it, but also a jump. Padding gets -1: negative positions, and equal positions above 0 at
+/// the ends of a row, where transformers fills in 1. If several positions 1 follow a 0 at the end
+/// of a row, the first of them is taken for a token; it may be padding, which only flags
+/// (attention_mask) tell. Throws Error(kShape) for other ranks.
 Tensor documents_from_positions(const Tensor& positions);
 
 /// The mask of a block map [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk]. Block (i, j) covers queries [i

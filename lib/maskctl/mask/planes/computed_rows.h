@@ -19,7 +19,7 @@ inline void append_run(Run run, std::vector<Run>& runs) {
   }
 }
 
-/// A subclass says the runs of one row.
+/// A subclass computes the runs of one row.
 class ComputedRows : public Plane {
  public:
   using Plane::Plane;

@@ -26,11 +26,11 @@ class ArgumentBits {
   /// takes no bits.
   Index list(const NamedArray& values) const;
   Index ranges(const std::vector<Range>& ranges) const;
-  /// The bits of an array of ids: those of its name, and for each run of equal ids those of its
-  /// length and id.
+  /// The bits that an array of ids takes: those of its name, and of the length and id of each run
+  /// of equal ids.
   Index runs(const NamedArray& ids) const;
-  /// The bits of all arguments of the step. A choice takes one bit unless it is the default; a
-  /// choice without a default takes none, because the shape of the mask decides it.
+  /// The bits that all arguments of the step take. A choice takes one bit unless it is the default;
+  /// a choice without a default takes none, because the shape of the mask decides it.
   Index arguments() const;
 
  private:

@@ -24,7 +24,8 @@ Mask cells(const BlockCausal& rule, const MaskShape& shape) {
     check_offset(offset, "block-causal");
     const Index size = std::min(given, 4 * kUnbounded), moved = offset + shift;
     std::vector<Slab> slabs;
-    // Rows of one block, from the block of row 0 on; blocks before key 0 see nothing.
+    // Each slab has the rows of one block, from the block of row 0 on; blocks before key 0 see
+    // nothing.
     const Index last = floor_div(std::max<Index>(shape.queries - 1, 0) + moved, size);
     for (Index block = std::max<Index>(floor_div(moved, size), 0); block <= last; ++block) {
       const Range rows =
@@ -59,8 +60,9 @@ Expr formula(const BlockCausal& rule) {
          expr::floor_divide(expr::diagonal(align) + offset, size);
 }
 
-/// Blocks of the size by which most rows see more than the row before, moved so that most of these
-/// rows begin one. Three blocks or more: two are a rectangle that is closed.
+/// Guesses the block size as the number of keys by which most rows see more than the row before,
+/// and the offset as the one with which most of these rows begin a block. Two blocks do not
+/// suffice: they are an open mask with a closed rectangle.
 std::vector<Chain> guesses(const BlockCausal*, const SampledRows& rows) {
   Votes sizes;
   std::vector<std::pair<Index, Index>> steps;  // rows that see more than the one before, their keys

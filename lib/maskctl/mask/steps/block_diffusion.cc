@@ -1,5 +1,6 @@
-// block-diffusion: the mask of training by block diffusion, whose tokens are noised ones and then,
-// once more, the clean ones (BD3-LM, arXiv:2503.09573, figure 3; SDAR and DFlash train so too).
+// block-diffusion: the mask for training by block diffusion. The first half of the tokens is a
+// noised copy of the sequence, the second half is the clean sequence (BD3-LM, arXiv:2503.09573,
+// figure 3; SDAR and DFlash train so too).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,7 +71,7 @@ Expr formula(const BlockDiffusion& rule) {
   return expr::where(clean_query, clean_key && k <= q, expr::where(clean_key, k < q, k == q));
 }
 
-/// Blocks as long as most rows of the noised half have keys there.
+/// Guesses the block size as the number of keys that most rows of the noised half see in that half.
 std::vector<Chain> guesses(const BlockDiffusion*, const SampledRows& rows) {
   const Index n = rows.keys() / 2;
   if (rows.queries() != rows.keys() || rows.keys() % 2 != 0 || n < 2) return {};

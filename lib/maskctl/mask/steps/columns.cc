@@ -1,5 +1,5 @@
-// columns: keeps every so many keys for all queries, the summary columns of fixed sparse patterns
-// (sparse transformers, arXiv:1904.10509, section 4.2).
+// columns: keeps keys at a regular stride for all queries, the summary columns of fixed sparse
+// patterns (sparse transformers, arXiv:1904.10509, section 4.2).
 #include <fmt/format.h>
 
 #include <array>

@@ -61,8 +61,8 @@ Expr formula(const Compressed& rule) {
          expr::floor_divide(expr::query() + (rule.offset + 1 - rule.size), rule.stride);
 }
 
-/// The stride after which most rows see one key more, and the size with which the first does: where
-/// row 0 sees keys already, keys that stand side by side.
+/// Guesses the stride as the distance between rows that see one key more, and the size from the
+/// first such row. If row 0 sees keys already, the size is taken to be the stride.
 std::vector<Chain> guesses(const Compressed*, const SampledRows& rows) {
   Votes strides;
   std::vector<std::pair<Index, Index>> steps;  // rows that see one key more, and how many they see

@@ -11,8 +11,8 @@
 
 namespace maskctl::step {
 
-/// Keeps cells where q + shift - k is one of `offsets`: query q sees the keys so many tokens before
-/// its own.
+/// Keeps cells where q + shift - k is one of `offsets`: query q sees the keys that are that many
+/// tokens before its own.
 struct Diagonals {
   std::vector<Index> offsets = {};
   Align align = Align::kUnset;

@@ -26,9 +26,9 @@ class StepEdits {
   /// Edits join only this many documents, from the first on, to their neighbours.
   static constexpr std::size_t kMostDocuments = 12;
 
-  /// Common edits are those that usual() says; rare ones give numbers that a step loses: a side of
-  /// a window is 0 or -1, an argument is at its default, and all batch entries have the number of
-  /// one.
+  /// kCommon: the edits of usual(). kRare: the numbers that a step has if one is lost: a side of a
+  /// window is 0 or -1, an argument is at its default, or all batch entries have the number of one
+  /// entry.
   enum class Kind : std::uint8_t { kCommon, kRare };
 
   StepEdits(Index queries, Index keys, Kind kind = Kind::kCommon)

@@ -47,7 +47,7 @@ class SampledRows {
   mutable std::vector<Run> asked_;
 };
 
-/// Counts numbers, and says which one most of them are.
+/// Counts numbers, and finds the one that has the majority.
 class Votes {
  public:
   void add(Index number) {

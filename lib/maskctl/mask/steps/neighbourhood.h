@@ -14,11 +14,11 @@
 namespace maskctl::step {
 
 /// Tokens are the cells of a grid of extents `shape`, the last dimension fastest; without a shape
-/// they are a line. In each dimension a query sees `window` keys around its own, the same number at
-/// the borders, of those that are a multiple of `dilation` away; queries share the window of the
-/// middle of their `stride` neighbours. Where `causal` is 1 the dimension ends at the query, and
-/// the window at the last of the neighbours. Lists have an entry per dimension, or are empty: 1, 1
-/// and 0 each.
+/// they are a line. In each dimension, a query sees the `window` nearest of the keys whose distance
+/// is a multiple of `dilation`, and as many at the borders. `stride` neighbours share the window of
+/// the one in their middle. Where `causal` is 1, a query sees no key after its own, and neighbours
+/// share the window that ends at the last of them. Each list has an entry per dimension. An empty
+/// `dilation` or `stride` means 1, an empty `causal` 0.
 struct Neighbourhood {
   std::vector<Index> shape = {}, window = {}, dilation = {}, stride = {}, causal = {};
   friend bool operator==(const Neighbourhood&, const Neighbourhood&) = default;
@@ -31,7 +31,7 @@ struct Axis {
   bool causal = false;
 
   Index members(Index group) const { return ceil_div(extent - group, dilation); }
-  /// The keys of the token at `at` as places among those of its dilation group.
+  /// The keys that the token at `at` sees, as a range of places in its dilation group.
   Range places(Index at) const {
     const Index place = at / dilation, length = members(at % dilation);
     const Index first = place / stride * stride;
@@ -49,14 +49,15 @@ struct Axis {
   }
 };
 
-/// The dimensions of the rule's grid, for so many tokens.
+/// The dimensions of the rule's grid, for this number of tokens.
 std::vector<Axis> axes_of(const Neighbourhood& rule, Index tokens);
 /// The coordinates of a token, the last dimension fastest.
 std::vector<Index> coordinates(std::span<const Axis> axes, Index token);
 PlanePtr neighbourhood_plane(Index tokens, std::vector<Axis> axes);
 
-/// Neighbourhoods in the grids of one to three dimensions that the row of the middle token, and
-/// those beside it, allow. One of a line that is causal, without dilation and stride, is a window.
+/// Guesses neighbourhoods in grids of one to three dimensions that agree with the rows of the
+/// middle token and of the tokens beside it. Leaves out those that a simpler rule makes, such as a
+/// causal line without dilation and stride, which is a window.
 std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows);
 
 }  // namespace maskctl::step

@@ -36,8 +36,9 @@ struct Shown {
   std::vector<Index> windows, strides, causal;  // those that are possible, the likely ones first
 };
 
-/// Nothing where the keys of a token are no steps of one size. `mine` are those of the token at
-/// `at`, `beside(other)` those of another.
+/// Reads one dimension off the rows of tokens on a line through the grid: `mine` are the keys of
+/// the token at `at`, beside(other) those of the token at `other`. Nothing if the keys of a token
+/// are not evenly spaced.
 template <typename Beside>
 std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& mine,
                            const Beside& beside) {
@@ -57,7 +58,8 @@ std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& min
     largest = std::max(largest, std::ssize(keys));
     shared = keys.front() == last ? shared + 1 : 1;
     last = keys.front();
-    // Windows at the borders are shared anyway: at the first key, and without causal at the last.
+    // Windows at the borders do not count, as they are shared anyway: those that begin at the first
+    // key and, without causal, those that end at the last one.
     if (last < out.dilation) continue;
     ends_here = std::max(ends_here, shared);
     if (keys.back() + out.dilation < extent) inside = std::max(inside, shared);
@@ -131,7 +133,7 @@ std::vector<Neighbourhood> in_grid(const std::vector<Index>& shape, const Sample
   return out;
 }
 
-/// The rule without lists that say nothing.
+/// The rule without lists that contain only default values.
 Neighbourhood shortened(Neighbourhood rule) {
   const auto drop = [](std::vector<Index>& list, Index number) {
     if (std::ranges::count(list, number) == std::ssize(list)) list.clear();
@@ -152,9 +154,9 @@ bool gives_most(const Neighbourhood& rule, const SampledRows& rows) {
   return fits && rows.agree_with(*neighbourhood_plane(rows.keys(), axes));
 }
 
-/// Whether a dimension by itself is a rule with a shorter name: causal without stride is a window,
-/// a window that is shared by as many queries chunks, and one that reaches everywhere dilated. Few
-/// windows that are shared are rectangles.
+/// Whether a simpler rule makes a dimension: a causal neighbourhood without stride is a window,
+/// windows each shared by as many queries as they have keys are chunks, and a window that reaches
+/// everywhere is a dilation. A few shared windows are rectangles.
 bool is_plainer(const Axis& axis) {
   constexpr Index kFewWindows = 4;
   if (axis.causal && axis.stride == 1) return true;
@@ -163,8 +165,8 @@ bool is_plainer(const Axis& axis) {
          (axis.window + 1) * axis.dilation > axis.extent;
 }
 
-/// Whether a plainer rule makes the same cells: where all dimensions but one are seen whole, or the
-/// token's own place alone, the grid is a line of blocks.
+/// Whether a simpler rule makes the same cells: in all dimensions but one a query sees everything,
+/// or only its own place, so that the grid is a line of blocks.
 bool is_plainer(const Neighbourhood& rule, Index tokens) {
   Index cut = 0, whole = 0;
   bool plain = true;

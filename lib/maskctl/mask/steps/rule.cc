@@ -52,7 +52,7 @@ template <typename... Rules>
 Table table_of(step::List<Rules...>) {
   Table out{.names = {}, .begins = std::vector<std::size_t>(sizeof...(Rules))};
   const auto add = [&out](const RuleInfo& rule, std::size_t (*index)()) {
-    // compares addresses, which makes the compiler keep the functions for the files of rules
+    // Taking the addresses here instantiates the index functions that the files of rules link to.
     if (rule.index != index) throw std::logic_error("the row of a rule is that of another");
     const auto known = std::ranges::find(out.names, rule.names.front().name, &StepInfo::name);
     out.begins[index()] = static_cast<std::size_t>(known - out.names.begin());

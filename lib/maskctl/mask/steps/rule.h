@@ -158,7 +158,7 @@ struct RuleInfo {
   /// enough.
   std::optional<Reason> (*change)(const Step& a, const Step& b);
   /// Chains with a step of this rule that may make the plane, with numbers that are read off its
-  /// rows; some may be wrong. Each is compared with the plane by whoever asks. Null for rules that
+  /// rows; some may be wrong. The caller compares each with the plane. Null for rules that
   /// recognise() finds in other ways.
   std::vector<Chain> (*guesses)(const SampledRows& rows);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);

@@ -9,8 +9,8 @@ namespace maskctl::step {
 template <typename... Rules>
 struct List {};
 
-// The list declares its types. One whose name rule.cc knows from elsewhere, as a type of maskctl,
-// would have to be declared here.
+// The list also declares the types of its rules. A rule that has the name of a type of maskctl known
+// to rule.cc would have to be declared before the list.
 // clang-format off
 using Rules = List<
     struct Causal,

@@ -173,7 +173,7 @@ Tree stretches_of(const Tokens& parents) {
 
 std::vector<Chain> guesses(const Tree*, const SampledRows& rows) {
   if (rows.queries() != rows.keys()) return {};
-  // Paths around another branch have several runs.
+  // If a path goes around another branch, its row has several runs.
   bool around = false;
   for (Index i = 0; i < rows.size() && !around; ++i) {
     around = rows[i].runs.size() > 1 && rows[i].runs.back().end == rows[i].query + 1;

@@ -28,7 +28,8 @@ Tokens checked_parents(View given) {
                                  i, parent, tokens - 1));
     }
   }
-  // The walk in which a token was met: one that meets itself again goes round a circle.
+  // For each token, the number of the walk that met it; a walk that meets its own number goes round
+  // a circle.
   std::vector<std::int32_t> walk(out.size(), -1);
   for (Index i = 0; i < tokens; ++i) {
     auto at = static_cast<std::int32_t>(i);
@@ -57,7 +58,7 @@ Tokens parents_of_depths(View depth) {
   return out;
 }
 
-/// The innermost interval around each other one.
+/// For each token, the token whose interval is the innermost one around its own.
 Tokens parents_of_intervals(View tin, View tout) {
   Tokens order(tin.size()), out(tin.size()), path;
   std::iota(order.begin(), order.end(), 0);
@@ -156,7 +157,8 @@ Tour tour_of(const Tokens& parents) {
     size[as_size(parent)] += size[as_size(order[i])];
     if (--children[as_size(parent)] == 0) order.push_back(parent);
   }
-  // Parents come after their children in `order`, so that from its end each begins in its parent.
+  // In `order`, parents come after their children. From its end, each token gets its interval
+  // inside that of its parent.
   Tour out{.tin = Tokens(n), .tout = Tokens(n)};
   Tokens next(n);
   std::int32_t roots = 0;

@@ -13,8 +13,8 @@ using Tokens = std::vector<std::int32_t>;
 inline constexpr std::int32_t kRoot = -1;
 inline constexpr std::int32_t kOutside = -2;  // the parent of a token in no tree
 
-/// The parents of the tokens of each batch entry, in a mask of so many keys. Throws what tree.h
-/// says.
+/// The parents of the tokens of each batch entry; `tokens` is the number of keys of the mask.
+/// Throws what tree.h says.
 std::vector<Tokens> parents_of(const Tree& rule, Index tokens);
 
 /// tin and tout of every token, made of parents: an Euler tour. Tokens in no tree have an empty

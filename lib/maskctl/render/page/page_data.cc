@@ -44,7 +44,7 @@ class Writer {
     PageData out;
     const std::vector<std::string> title = title_lines(figure_, 0);
     out.title = title.empty() ? "mask" : title.front();
-    // These find out what is left out, and the lists of bands.
+    // These calls come first: they find out what is left out, and fill the lists of bands.
     const std::string tokens = list_of(token_lists()), planes = list_of(plane_list());
     out.json = fmt::format(
         "{{\"schema\":\"maskctl.page/1\",\"title\":{},\n\"kind\":\"{}\",\"queries\":[{},{}],"
@@ -79,8 +79,8 @@ class Writer {
     return set_ == InkSet::kTiles ? "tiles" : "mask";
   }
 
-  /// The planes that a panel draws. A later one is drawn over those before it. Of tiles, the first
-  /// two are those that are not empty and those that are full.
+  /// The planes that a panel draws; each is drawn over those before it. For a panel of tiles, the
+  /// first two are the tiles that are not empty and the tiles that are full.
   std::vector<PlanePtr> layers_of(const Panel& panel) const {
     if (panel.other) {
       return {combine(Op::kAnd, panel.plane, panel.other),
@@ -185,8 +185,8 @@ class Writer {
         "Which step decided a cell takes too many runs for this page; maskctl why says it.");
   }
 
-  /// The stretches of equal ids along an axis as [units, id or null for padding, colour]; the
-  /// number of an equal list where there is one.
+  /// The stretches of equal ids along an axis as [units, id or null for padding, colour]; if an
+  /// equal list exists, its number instead.
   std::string band_list(std::span<const AxisBand> bands, Range cells) {
     std::string out = "[";
     Index at = cells.begin;

@@ -51,7 +51,7 @@ class Blocks {
     return std::ranges::all_of(slopes_, [](Index slope) { return slope == 0; });
   }
 
-  /// Whether the edges are the next row of the block, which they then are.
+  /// Extends the block by one row if the edges continue it. Returns whether they do.
   bool extended() {
     if (rows_ == 0 || edges_.size() != last_.size()) return false;
     if (rows_ == 1) {

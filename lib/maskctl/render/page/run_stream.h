@@ -41,8 +41,8 @@ class RunStream {
  public:
   explicit RunStream(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// Appends a list and returns its number; that of an equal one where there is one. Nothing if the
-  /// stream would be longer than max_bytes; the stream is then of no use.
+  /// Appends a list and returns its number, or that of an equal list if there is one. Nothing if
+  /// the stream would be longer than max_bytes; the stream is then of no use.
   std::optional<std::size_t> add(const RunRows& rows);
 
   std::span<const std::byte> bytes() const { return bytes_; }

@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-/// Of these a page (page/page.h), which zooms, heeds only the palette.
+/// How to draw a picture. A page (page/page.h), which zooms, uses only the palette.
 struct PictureOptions {
   /// The most pixels (2 .. 4096) on the longer side of the matrix, without rulers; panels next to
   /// each other share them. If the cells do not fit, a pixel stands for a block of cells.

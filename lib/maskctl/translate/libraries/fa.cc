@@ -21,8 +21,8 @@ constexpr Argument fa_unread(std::string_view name, std::string_view fallback = 
   return {name, kUnread, fallback};
 }
 
-// The arguments of a call are those of flash-attn 2 in their order, behind which are those that 3
-// (hopper/) and 4 (cute/) have added.
+// The arguments of flash-attn 2 in their order, followed by those that 3 (hopper/) and 4 (cute/)
+// have added.
 constexpr Argument kFaFlags[] = {fa_nothing("dropout_p", "0.0"),
                                  fa_nothing("softmax_scale"),
                                  kFaCausal,
@@ -91,7 +91,8 @@ constexpr auto kFaFunc = joined_lists(kFaFlags, kFaAdded);
 constexpr auto kFaVarlen = joined_lists(kFaDocuments, kFaFlags, kFaUsed, kFaAdded);
 constexpr auto kFaPackedVarlen = joined_lists(kFaPackedDocuments, kFaFlags, kFaAdded);
 
-/// The arguments of flash-attn 4, where None is no end of a window, and a negative side is one.
+/// The arguments of flash-attn 4, in which None means that a side of a window has no limit, while a
+/// negative side is a limit.
 template <std::size_t N>
 constexpr std::array<Argument, N> of_cute(std::array<Argument, N> arguments) {
   for (Argument& argument : arguments) {

@@ -107,7 +107,7 @@ constexpr auto kFlashinferDecodePlan = joined_lists(kFlashinferDecodePages, kFla
 constexpr std::string_view kFlashinferOverrides = "custom_mask drops causal";
 constexpr std::string_view kFlashinferSource = "flashinfer 0.6.18 variants.cuh, prefill.py";
 
-/// The plan of a wrapper of pages, which is named by its class.
+/// The convention of plan() of a paged wrapper, which is named by the wrapper's class.
 constexpr Convention flashinfer_pages(std::string_view wrapper, std::span<const Argument> arguments,
                                       std::string_view overrides) {
   return {.call = "plan",

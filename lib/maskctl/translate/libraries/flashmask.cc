@@ -167,7 +167,8 @@ struct FixedSizes {
   }
 
  private:
-  /// The batch of steps that count inside documents; their tokens are those of one document.
+  /// Takes only the number of batch entries from steps inside documents: their tokens are those of
+  /// one document.
   void take_batch(const Chain& chain) {
     FixedSizes inside;
     for (const Step& step : chain) inside.take(step);

@@ -21,7 +21,7 @@ constexpr Argument kHfArguments[] = {{"is_causal", kCausal, "True"},
                                      {"sliding_window", kKeys, "None"},
                                      {"attention_chunk_size", kChunk, "None"}};
 
-// Models hand on more than attention functions look at.
+// Models pass on more arguments than attention functions read.
 constexpr Argument kHfFlash[] = {
     {"cu_seq_lens_q", kEnds, "None"},   {"cu_seq_lens_k", kKeyEnds, "None"},
     {"is_causal", kCausal, "None"},     {"sliding_window", kKeysAround, "None"},

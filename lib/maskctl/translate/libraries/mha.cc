@@ -48,7 +48,7 @@ Chain read_mha(const Library& library, std::string_view text) {
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   const auto rows = rows_of(library, source.text.last.text);
   const bool known = !source.text.last.text.empty() && !rows.empty();
-  // the call of a module has any name
+  // a module may be called by any name
   if (given || known)
     check_arguments(source, known ? *rows.front() : kMhaCalls[0], source.text.last);
   if (known && !given) return {};

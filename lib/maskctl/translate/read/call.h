@@ -46,8 +46,8 @@ const Python* named(const Python& call, std::string_view name);
 /// The keyword argument `name` of the last call in the text; null if it is absent or None.
 const Python* given_argument(const LibrarySource& source, std::string_view name);
 
-/// The rows of a call by the name with which it is written; those of its module, if it says one
-/// that has rows of its own.
+/// The rows for a call that is written with this name. If the name contains a module that has rows
+/// of its own, only the rows of that module.
 std::vector<const Convention*> rows_of(const Library& library, std::string_view name);
 /// Whether an argument is one of Convention::leading, by either name.
 bool leads(const Convention& row, std::string_view argument);

@@ -6,7 +6,7 @@
 namespace maskctl {
 namespace {
 
-/// Whether `name`, as it is written in a call, is that of the row.
+/// Whether `name`, as a call writes it, names the call of the row.
 bool is_call_of(const Library& library, const Convention& row, std::string_view name) {
   // In libraries whose classes have methods, the whole dotted name identifies a call; in others its
   // last part, because the object before it may have any name.

@@ -101,7 +101,7 @@ std::vector<std::string> alone(const Convention& row, const Python& call) {
   return out;
 }
 
-/// The numbers plus those that a step has, one or none.
+/// The numbers `by` plus the offsets of a step, which are an array or a single number.
 NamedArray moved(std::vector<Index> by, const NamedArray& offsets, Index offset = 0) {
   for (Index& n : by) n += of_batch(offsets, 0, offset);
   return fields::numbers(by);

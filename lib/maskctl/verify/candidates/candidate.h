@@ -14,16 +14,16 @@
 
 namespace maskctl::attention {
 
-/// One mistake, as a row: the words for it, and the results that it gives.
+/// One mistake that may have been made: a text that names it, and the results that it gives.
 struct Candidate {
   std::string text;          // how the run differs: "without softmax_aux", "without causal"
   std::optional<Mask> mask;  // the mask that it applies; absent: the declared one, in another call
-  /// Makes the results. A candidate may leave out results that it says nothing of.
+  /// Makes the results. Results about which the candidate says nothing may be missing.
   std::function<NamedResults()> results;
   /// Makes the results for values of random signs (CallVariants::randomly_signed()), which show how
   /// noisy each row is. Null: not known, or as in the declared call.
   std::function<NamedResults()> signed_results = {};
-  /// It explains noise: each row has numbers of its own, or inputs are rounded to a grid.
+  /// Whether the candidate explains noise: it fits numbers to each row, or rounds inputs to a grid.
   bool explains_noise = false;
 };
 using Candidates = std::vector<Candidate>;

@@ -8,21 +8,22 @@
 
 namespace maskctl::attention {
 
-/// The softmax_scale that explains the output best; 1, 1/D and the like where it is about that.
+/// The softmax_scale that explains the output best, replaced by a usual one, such as 1 or 1/D, if
+/// it is about that one.
 Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
 /// The same for each head by itself: those whose scale is another one.
 Candidates of_head_scales(const std::shared_ptr<const CallVariants>& call,
                           const NamedResults& declared, const NamedResults& given);
 
-/// A declared result, such as the output or a gradient, times one factor; an lse that is larger by
-/// one number.
+/// A declared result, such as the output or a gradient, times one factor; for an lse, also the
+/// declared lse plus one number.
 Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given);
-/// Keys without a value in every denominator, whose number is fitted.
+/// Keys of logit 0 and value 0 that are added to every softmax denominator; their number is fitted.
 Candidates of_slots(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                     const NamedResults& given);
-/// The declared output times a factor for each row, which another denominator gives.
+/// The declared output with each row times a factor of its own, as a wrong denominator gives it.
 Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
                           const NamedResults& declared, const NamedResults& given);
 
@@ -30,7 +31,7 @@ Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
 /// usual mistake.
 Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
-/// The same, by weights that are fitted to each row.
+/// Two ranges of keys as in of_merges(), merged by weights that are fitted to each row.
 Candidates of_row_merges(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given);
 

@@ -60,12 +60,14 @@ bool gives_lse(const CallVariants& call) {
                              [](const ResultField& field) { return field.name == "lse"; });
 }
 
-/// Whether the results of this call can be merged with others: it has a mask, and no gradients.
+/// Whether the results of this call can be merged with those of another call: it has a mask, an lse
+/// and no gradients.
 bool is_mergeable(const SharedCall& call) {
   return call->mask() && !call->gradients() && gives_lse(*call);
 }
 
-/// Closed cells with the logit -cap: a kernel that caps logits after it has closed cells.
+/// The results of a kernel that caps logits after it has closed cells: closed cells have the logit
+/// -cap.
 NamedResults capped_after_mask(const CallVariants& call, double cap) {
   NamedArguments closed = call.arguments();
   closed.mask = complement(*call.mask());
@@ -78,7 +80,8 @@ NamedResults capped_after_mask(const CallVariants& call, double cap) {
   return merged(call, call.declared(), call.run(closed), softmax_factors(0, -cap), 0, -cap);
 }
 
-/// Logits of open cells raised by 1, and no cell closed: a bool mask that is added as numbers.
+/// The results of a kernel that adds a bool mask to the logits as numbers: logits of open cells are
+/// raised by 1, and no cell is closed.
 NamedResults mask_added(const CallVariants& call) {
   NamedArguments open = call.arguments(), closed = call.arguments();
   open.arrays.erase("softmax_aux");
@@ -90,7 +93,7 @@ NamedResults mask_added(const CallVariants& call) {
   return merged(call, call.run(open), call.run(closed), softmax_factors(1, 0), 1, 0);
 }
 
-/// The lse of the declared call, changed; other results as declared.
+/// A candidate with the lse of the declared call after `change`, and all other results as declared.
 Candidate with_lse(const SharedCall& call, std::string text,
                    std::function<void(const CallVariants&, Tensor& lse)> change) {
   return {std::move(text), {}, [call, change = std::move(change)] {
@@ -107,8 +110,8 @@ void multiply(Tensor& array, double by) {
   }
 }
 
-/// The largest logit of each row, sinks included. Logits that are this many times as large have an
-/// lse that is their maximum but for the logarithm of how many are equal.
+/// The largest logit of each row, sinks included. All logits are multiplied by kTimes; the lse
+/// divided by kTimes is then the largest logit, but for a small term if several logits are equal.
 Tensor row_maxima(const CallVariants& call) {
   constexpr double kTimes = 0x1p14;
   NamedArguments sharp = call.arguments();

@@ -8,15 +8,16 @@
 
 namespace maskctl::attention {
 
-/// What an argument means elsewhere: the other policies for rows without a key, if there are such
-/// rows; query head h with key head h mod Hkv instead of h / (Hq / Hkv).
+/// Other meanings of an argument: the other policies for rows without a key, if there are such
+/// rows; query head h reading key head h mod Hkv instead of h / (Hq / Hkv).
 Candidates of_readings(const std::shared_ptr<const CallVariants>& call);
 
 /// Arguments that were dropped or applied wrongly: no sinks, sinks counted twice; no soft cap, a
 /// soft cap after the mask; no bias, its negative; the mask added to logits as 0 and 1.
 Candidates of_arguments(const std::shared_ptr<const CallVariants>& call);
 
-/// For a given lse: of base 2 or from base 2, without the maximum, the maximum alone.
+/// For a call that gives an lse: the lse converted to base 2 or from base 2, the lse without the
+/// maximum, and the maximum alone.
 Candidates of_lse(const std::shared_ptr<const CallVariants>& call);
 
 }  // namespace maskctl::attention

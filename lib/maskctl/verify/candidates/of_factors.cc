@@ -1,4 +1,5 @@
-// Outputs that are the declared ones but for factors, and lse that are so but for a sum.
+// Candidates whose outputs are the declared ones times factors, or whose lse is the declared one
+// plus a number.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace {
 constexpr Index kLeastProportional =
     8;  // of a row: fewer elements are easily proportional by chance
 
-/// For each row of `declared`, the factor that brings it nearest to `given`; 1 where it is 0.
+/// For each row of `declared`, the factor that brings the row nearest to `given`; 1 for a row of
+/// zeros.
 std::vector<double> row_factors(std::span<const float> given, std::span<const float> declared,
                                 Index length) {
   std::vector<double> out;
@@ -71,7 +73,7 @@ void add_lse_shift(const std::shared_ptr<const CallVariants>& call, const NamedR
                  }});
 }
 
-/// The factors of rows that are not the declared ones.
+/// The factors that differ from 1 by more than kChanged.
 std::vector<double> changed_factors(const std::vector<double>& factors) {
   constexpr double kChanged = 0.02;
   std::vector<double> out;
@@ -81,7 +83,8 @@ std::vector<double> changed_factors(const std::vector<double>& factors) {
   return out;
 }
 
-/// The factors of all rows of a given result; empty if it has none, or rows are too short.
+/// The factors of all rows of a given result; empty if there is no such result, or if its rows are
+/// too short.
 std::vector<double> factors_of(const std::string& name, const NamedResults& declared,
                                const NamedResults& given) {
   const auto found = given.find(name);

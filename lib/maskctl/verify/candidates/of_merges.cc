@@ -123,7 +123,7 @@ class CutKeys {
     return results;
   }
 
-  /// By the weights that fit each row of `given` best.
+  /// The candidate that merges both ranges by the weights that fit each row of `given` best.
   Candidate fitted(const Tensor& given) const {
     return {text("by other weights than the softmax's"), {}, [self = *this, given] {
               const NamedArguments& all = self.call_->arguments();
@@ -200,8 +200,9 @@ std::vector<double> key_weights(const CallVariants& call, const ProbeShape& shap
   return out;
 }
 
-/// Adds, for each number of keys in the first range, the share of the squared length of a row of
-/// the output that is left by the best sum of the means of values over both ranges.
+/// For each number of keys in the first range: adds to `left` the share of the row's squared length
+/// that remains after the best combination of two sums is subtracted, which are the sums of
+/// weighted values over the first and the second range.
 void add_left(std::span<const double> weights, std::span<const double> values,
               std::span<const double> row, std::vector<double>& left) {
   const std::size_t dim = row.size();
@@ -230,7 +231,8 @@ std::vector<Index> keys_of_rows(const Mask& mask, Index b, Index h) {
   return out;
 }
 
-/// The cut between two ranges of keys that explains most, where each row has weights of its own.
+/// The cut between two ranges of keys that explains the output best if each row is merged by
+/// weights of its own.
 struct FoundCut {
   SomeQueries some;
   Index cut = 0;
@@ -249,7 +251,8 @@ std::optional<FoundCut> found_cut(const CallVariants& call, const NamedResults& 
   const auto row_at = [&](const Tensor& of, Index n) {
     return of.as<double>().subspan(as_size(out_row(call, lse, n) * dim), as_size(dim));
   };
-  // Rows that see many keys tell where the cut is; those with keys on one side of it do not.
+  // Rows that see many keys tell where the cut is; rows whose keys are all on one side of it do
+  // not.
   std::vector<std::pair<Index, Index>> widest;  // numbers of keys, and rows of lse that are off
   std::vector<Index> keys;
   for (Index n = 0; n < lse.elements(); ++n) {
@@ -285,7 +288,8 @@ std::optional<FoundCut> found_cut(const CallVariants& call, const NamedResults& 
     add_left(key_weights(call, shape, b, h, n % shape.queries), own, row_at(seen, n), left);
   }
   const auto best = std::ranges::min_element(left.begin() + 1, left.end());
-  // Two numbers for each row explain a part of any difference.
+  // Two weights that are fitted to each row explain some part of any difference, so little may be
+  // left.
   constexpr double kLeft = 1e-2;
   if (*best > kLeft * static_cast<double>(rows)) return {};
   return FoundCut{*std::move(some), best - left.begin()};

@@ -148,7 +148,7 @@ class Matcher {
     std::ranges::sort(along_);
   }
 
-  /// The number of the row that is about `row`; absent if there is none.
+  /// The number of the row that is nearly equal to `row`; absent if there is none.
   std::optional<Index> match(std::span<const float> row) const {
     constexpr std::size_t kMost = 4096;
     const double at = dot(row), size = std::sqrt(squared(row));
@@ -181,8 +181,8 @@ struct Moved {
   Index row = 0, source = 0;
 };
 
-/// The rows of `given` that are off, and the rows of `declared` that they are; empty if a part of
-/// them is no row of it, or most are the same row.
+/// The rows of `given` that are off, each with the row of `declared` that it is a copy of. Empty if
+/// too many of them are copies of no row, or most are copies of a few rows.
 std::vector<Moved> moved_rows(std::span<const float> given, std::span<const float> declared,
                               Index length) {
   const Matcher matcher(declared, length);
@@ -233,7 +233,7 @@ NamedResults with_rows(NamedResults results, const char* name, const std::vector
   return results;
 }
 
-/// The same order for the rows of an lse.
+/// Converts an order of the rows of `out` to the same order of the rows of an lse.
 std::vector<Index> lse_rows(const CallVariants& call, const Tensor& lse,
                             const std::vector<Index>& source) {
   std::vector<Index> of_out(source.size());  // the row of lse for each row of out

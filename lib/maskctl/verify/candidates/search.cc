@@ -57,8 +57,8 @@ std::string nan_keys(const Operation& operation, const NamedArguments& arguments
   return range_words(ranges_of(ascending), "key", "keys", kMostRanges);
 }
 
-/// Judges again with inputs that are as noisy as the results look. Words for this noise are added
-/// to a verdict that is then possible.
+/// Judges again with inputs that are as noisy as the results look. If a verdict is possible then,
+/// its text names this noise.
 std::optional<Judgement> judged_with_noise(Trial& trial) {
   constexpr double kMuch = 3, kMost = 0.3;
   constexpr int kRounds = 3;  // at first, other roundings than those of the inputs count as well
@@ -109,7 +109,7 @@ class Search {
   }
 
  private:
-  /// Whether nothing fits the results, or those of one array.
+  /// Whether no candidate fits the results, or one of their arrays.
   bool is_none() const {
     return found_.verdict == Verdict::kNone ||
            std::ranges::any_of(found_.parts, [](const auto& part) {
@@ -117,8 +117,8 @@ class Search {
            });
   }
 
-  /// Whether something fits, with no more noise than the types of the arrays explain: a mistake
-  /// that is small in all rows is noise to the others.
+  /// Whether something fits, with no more noise than the dtypes of the arrays explain. (If one
+  /// mistake is small in all rows, other candidates fit as well, but with more noise.)
   bool is_settled() const {
     constexpr double kMuchNoise = 4;
     return !is_none() && found_.noise <= kMuchNoise;

@@ -7,12 +7,12 @@
 
 namespace maskctl::attention {
 
-/// The results of a call and of a run of it elsewhere, for a range of its queries.
+/// The declared, the given and other results of a call, for a range of its queries.
 class SomeQueries {
  public:
   /// Takes at most `most` cells of the mask, summed over heads, around the rows in which the given
-  /// output is farthest from the declared one. Absent for operations of other arrays than query,
-  /// key and value, where no output is given, and where gradients are.
+  /// output is farthest from the declared one. Absent if the operation reads other arrays than
+  /// query, key and value, if no output is given, and if gradients are given.
   static std::optional<SomeQueries> of(const CallVariants& call, const NamedResults& declared,
                                        const NamedResults& given, Index most = Index{1} << 24);
 
@@ -21,7 +21,8 @@ class SomeQueries {
   const Tensor& given() const { return given_; }  // in f32
   /// The sum over rows of |given - other|^2, without elements that are not finite.
   double distance(const Tensor& other) const;
-  /// The same, where each row may also be the declared one.
+  /// Like distance(), but for rows in which the declared output is nearer, counts the declared
+  /// output.
   double distance_in_part(const Tensor& other) const;
 
  private:

@@ -57,7 +57,7 @@ bool is_likelier(const std::vector<RowResidual>& rows) {
   return 2 * along > squared;
 }
 
-/// The verdict of arrays together, from that of each: the first of these that one of them has.
+/// The verdict on all arrays together is the first of these verdicts that one of the arrays has.
 constexpr Verdict kWorstFirst[] = {Verdict::kNone,      Verdict::kAnother, Verdict::kPartly,
                                    Verdict::kOtherCall, Verdict::kUnclear, Verdict::kObeys};
 
@@ -108,7 +108,8 @@ void Trial::add(const Candidates& candidates) {
     for (Part& part : parts_) {
       auto rows = part.residuals.under(results);
       if (!rows) continue;
-      // The noise of the candidate's own rows takes a run, so only where it may matter.
+      // To know the noise of the candidate's own rows takes another run, so it is found only where
+      // it may matter.
       if (candidate.signed_results && is_likelier(*rows)) {
         if (!spread) spread = candidate.signed_results();
         rows = part.residuals.under(results, &*spread);

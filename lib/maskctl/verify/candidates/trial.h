@@ -31,14 +31,14 @@ class Trial {
   /// Runs the candidates and compares them. Those with a mask are left out where something besides
   /// the mask closes cells.
   void add(const Candidates& candidates);
-  /// The judgement by all candidates so far. Where no one of them fits all results of several
-  /// arrays, each array is judged alone (Judgement::parts).
+  /// The judgement by all candidates so far. If no candidate fits all results of several arrays,
+  /// each array is judged alone (Judgement::parts).
   Judgement judge() const;
 
   /// Supposes that the kernel read its inputs with a relative error of `inputs`, and compares anew
   /// all candidates but those that explain noise.
   void suppose_noise(double inputs);
-  /// The relative error of one rounding of the inputs that is supposed.
+  /// The relative error that one rounding of the inputs is supposed to have.
   double inputs() const { return inputs_; }
 
  private:

@@ -47,8 +47,8 @@ std::string one_tile(const DeclaredCall& declared, Draw& draw, KernelCall& call,
                      columns.begin, columns.end - 1, opens ? "opened" : "dropped");
 }
 
-/// The cells `offset` keys after the diagonal that ends in the last cell, or, by chance, after that
-/// which begins in the first.
+/// The diagonal `offset` keys after one that, at random, begins in the first cell or ends in the
+/// last one.
 PlanePtr diagonal(const DeclaredCall& declared, Draw& draw, Index offset) {
   const Index shift = draw.coin() ? declared.keys() - declared.queries() : 0;
   return diagonal_band(declared.queries(), declared.keys(), shift + offset, shift + offset);
@@ -103,7 +103,7 @@ void set_range(std::span<std::uint64_t> words, Range keys) {
   }
 }
 
-/// The plane with all cells moved by some keys; those that leave it are lost.
+/// The plane with all cells moved by some keys; cells that leave the plane are lost.
 PlanePtr moved_keys(const PlanePtr& plane, Index by) {
   const Index keys = plane->keys(), words = ceil_div(keys, 64);
   return stored_rows(plane->queries(), keys, true, [=](Range q, std::span<std::uint64_t> out) {

@@ -41,7 +41,7 @@ struct KernelResults {
   Tensor lse;  // [B,Hq,Tq] f32
 };
 
-/// How much of the softmax weight lies elsewhere in another kernel.
+/// How much softmax weight another kernel gives to other keys.
 struct MovedWeight {
   double share =
       0;           // the largest share of a row's weight that was taken from keys or given to keys

@@ -11,7 +11,7 @@
 
 namespace maskctl::attention {
 
-/// A call and what kinds of mutants ask of its mask.
+/// A call, and what kinds of mutants ask about its mask.
 class DeclaredCall {
  public:
   explicit DeclaredCall(MutantCall call);

@@ -25,7 +25,7 @@ constexpr Index kMostSinks = 4096;
 constexpr Index kRightEach = 5;  // one of so many mutants is right
 constexpr int kTries = 20;       // draws of a kind before it is given up
 
-// Parts of seeds that no mutant's number and no array is.
+// Parts for mixed() that differ from the number of every mutant and of every array.
 constexpr std::uint64_t kFirstDraw = 1000, kFirstKind = ~std::uint64_t{0};
 
 /// A number that differs wherever one of the parts does (splitmix64).
@@ -140,7 +140,7 @@ Index note_cells(const MutantCall& about, const Mask& cells, bool opened,
   return cells.count() * (about.batch / cells.batch()) * (about.heads / cells.heads());
 }
 
-/// One mutant of a kind; nothing if this draw leaves all as it is.
+/// One mutant of a kind; nothing if this draw changes nothing.
 std::optional<Mutant> made(const DeclaredCall& declared, const MutantKind& kind, std::uint64_t seed,
                            std::uint64_t draw_seed) {
   Draw draw(draw_seed);
@@ -325,8 +325,8 @@ Mutant Mutants::make(Index number) const {
   for (const MutantKindInfo& kind : kinds_) {
     if (is_wanted(kind, right)) wanted.push_back(kind);
   }
-  // The place among the mutants of its half, so that all kinds are made equally often; the first
-  // kind depends on the seed.
+  // The position of the mutant among the right or among the wrong mutants. It makes all kinds
+  // equally frequent; the first kind depends on the seed.
   const Index place = !both ? number : right ? number / kRightEach : number - number / kRightEach;
   const std::size_t first = mixed(seed_, kFirstKind) % wanted.size();
   const std::uint64_t seed = mixed(seed_, static_cast<std::uint64_t>(number));

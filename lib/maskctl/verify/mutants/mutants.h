@@ -68,7 +68,8 @@ struct MutantTruth {
   Index opened = 0, closed = 0;
   std::vector<ChangedCells> cells;  // the first of these cells, at most kMostRectangles
   /// The largest share of a row's softmax weight that was taken from keys or given to keys (1 for a
-  /// row that is not computed), that row as a cell without a key, and the rows of which any was.
+  /// row that is not computed), that row as a cell without a key, and the number of rows in which
+  /// any weight was moved.
   double weight = 0;
   Cell heaviest;
   Index rows = 0;
@@ -83,7 +84,8 @@ struct Mutant {
   Tensor query, key, value;           // [B,Tq,Hq,D], [B,Tk,Hkv,D] twice
   std::optional<Tensor> bias, sinks;  // [1,Hq,1,Tk], [Hq,n]
   Tensor out, lse;                    // of the mutant: [B,Tq,Hq,D], [B,Hq,Tq]
-  /// Of a right kernel of the same precision, and of the right call without its rounding.
+  /// The results of a right kernel of the same precision, and of the right call without its
+  /// rounding.
   Tensor right_out, right_lse, exact_out, exact_lse;
   MutantTruth truth;
 };
@@ -100,9 +102,9 @@ class DeclaredCall;
 /// call, the kinds and the seed only. Every fifth mutant is right or coarse.
 class Mutants {
  public:
-  /// Throws Error(kInvalidArgument) for a kind that does not exist, and if none is left that the
-  /// call can have; Error(kShape) for extents that do not fit, and Error(kLimit) for calls with
-  /// more than 2^31 pairs of a query and a key.
+  /// Throws Error(kInvalidArgument) for a kind that does not exist, and if the call can have none
+  /// of the chosen kinds; Error(kShape) for extents that do not fit, and Error(kLimit) for calls
+  /// with more than 2^31 pairs of a query and a key.
   Mutants(MutantCall call, std::uint64_t seed, const MutantChoice& choice = {});
   ~Mutants();
   Mutants(Mutants&&) noexcept;

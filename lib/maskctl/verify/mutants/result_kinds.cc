@@ -118,7 +118,8 @@ std::string empty_slots(const DeclaredCall&, Draw& draw, KernelCall& call) {
                      slots == 1 ? "" : "s");
 }
 
-/// The shares of the weight of two parts of the keys become `of(left, right)`.
+/// Gives the keys before a border the share left_share(weight before it, weight from it on) of a
+/// row's weight, and the other keys the rest.
 std::string merged(const DeclaredCall& declared, Draw& draw, KernelCall& call,
                    double (*left_share)(double left, double right), std::string_view how) {
   if (declared.keys() < 2) return "";
@@ -140,7 +141,7 @@ std::string merged_evenly(const DeclaredCall& declared, Draw& draw, KernelCall& 
       declared, draw, call, [](double, double) { return 0.5; }, "as if they weighed the same");
 }
 
-/// The lse of both parts is natural, and 2^lse is taken for their weight.
+/// Merges two parts of the keys by 2^lse although their lse are natural logarithms.
 std::string merged_by_exp2(const DeclaredCall& declared, Draw& draw, KernelCall& call) {
   return merged(
       declared, draw, call,

@@ -44,7 +44,7 @@ RuleVerdict verdict_of(bool accepts) {
 RuleVerdict kernelbench(const Mutants& of, const Mutant& mutant) {
   const DType dtype = of.call().dtype;
   const double tolerance = dtype == DType::kFloat32 ? 1e-4 : 1e-2;
-  // torch.allclose(reference, out): the relative part is of the second one.
+  // As in torch.allclose(reference, out), the relative tolerance is relative to the second array.
   return verdict_of(all_close(rounded(mutant.exact_out, dtype), mutant.out, tolerance, tolerance));
 }
 

@@ -44,9 +44,9 @@ std::span<const std::string_view> rule_names();
 /// other texts.
 AcceptanceRule rule_named(std::string_view text);
 
-// What the rules compare, element by element; for calls on arrays of any origin.
-/// |a - b| <= absolute + relative |b| for all elements; infinities and zeros of equal sign are
-/// equal, NaN is equal to nothing.
+// The comparisons that the rules make, for arrays of any origin. all_close(): |a - b| <= absolute +
+// relative |b| for all elements; infinities and zeros of equal sign are equal, NaN is equal to
+// nothing.
 bool all_close(const Tensor& a, const Tensor& b, double relative, double absolute);
 /// Whether no element is off by more than `absolute` and by more than `relative` |b|; NaN is off.
 bool within_either(const Tensor& a, const Tensor& b, double relative, double absolute);

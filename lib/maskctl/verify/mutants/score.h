@@ -18,7 +18,8 @@ struct WrongAnswer {
   Index number = 0;
   MutantTruth truth;
   double bound = 0;  // RuleVerdict::bound
-  /// A wrong kernel was accepted, and the rule does not say of such a weight that it may miss it.
+  /// For an accepted wrong kernel: whether it moved more weight than the rule itself says it may
+  /// miss, or is wrong in its lse alone.
   bool above_bound() const { return truth.lse_only || truth.weight > bound; }
 };
 

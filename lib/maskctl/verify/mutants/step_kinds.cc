@@ -19,7 +19,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Appends the steps of type Rule, those that other steps hold included.
+/// Appends the steps of type Rule, including those inside other steps.
 template <typename Rule>
 void collect(Chain& chain, std::vector<Rule*>& out) {
   for (Step& step : chain) {
@@ -43,7 +43,7 @@ std::string with_changed(const DeclaredCall& declared, Draw& draw, KernelCall& c
   return text;
 }
 
-/// A number that is read as another one: "window left 128 instead of 127".
+/// Changes a number and returns text about it: "window left 128 instead of 127".
 std::string other_number(std::string_view what, Index& number, Index by) {
   number += by;
   return fmt::format("{} {} instead of {}", what, number, number - by);
@@ -65,7 +65,7 @@ std::string step_lost(const DeclaredCall& declared, Draw& draw, KernelCall& call
   if (steps.empty()) return "";
   const Index at = draw.below(static_cast<Index>(steps.size()));
   const std::string text = to_text(Chain{steps[as_size(at)]}, "file");
-  // Later steps do not fit a mask of another shape.
+  // If the changed step makes a mask of another shape, the later steps do not fit it.
   const Mask before = declared.made_by({steps.begin(), steps.begin() + at});
   if (!same_shape(before, maskctl::apply(before, steps[as_size(at)]))) return "";
   steps.erase(steps.begin() + at);

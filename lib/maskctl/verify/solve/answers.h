@@ -24,7 +24,7 @@ class Answers {
   /// rows that the answer of another row solved, without a search.
   void count(bool solved) { ++(solved ? solved_ : failed_); }
   void count_solved(Index rows) { solved_ += rows; }
-  /// Counts a row that failed as solved after all, by its heads apart.
+  /// Counts a row that had failed as solved, because its heads were solved separately.
   void count_solved_apart() { --failed_, ++solved_; }
   /// Whether to stop solving rows: hardly any row was explained, or the rows that were not
   /// explained have cost `most_work` multiplications.

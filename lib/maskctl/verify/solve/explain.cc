@@ -159,7 +159,8 @@ SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
 
 namespace {
 
-/// Words for a solved mask that explains all rows.
+/// The text that says how a solved mask differs from the declared one, for a mask that explains all
+/// rows.
 std::string cause_text(const SolvedVerdict& solved) {
   constexpr std::string_view kStart = "B = A with ";
   if (solved.cause && solved.cause->text.starts_with(kStart)) {
@@ -180,12 +181,12 @@ std::string_view name(NextQuestion next) {
 
 namespace {
 
-/// True if a mask can be solved from such results.
+/// Whether the mask can be solved from these results.
 bool can_solve(const JudgedCall& call, const NamedResults& given) {
   return has_solver() && call.request.operation->takes_mask() && given.contains("out");
 }
 
-/// Rows of NaN, and those of a call with other arguments, are no equations for the mask.
+/// Rows of NaN and rows of a call with other arguments give no equations for the mask.
 NextQuestion next_question(const Judgement& judgement) {
   if (!judgement.nan_rows.empty()) return NextQuestion::kNone;
   switch (judgement.verdict) {
@@ -213,7 +214,7 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   if (judgement.verdict != Verdict::kNone || !judgement.nan_rows.empty()) return out;
   constexpr double kMostWork = 2e10;
   NamedResults used{*given.find("out")};
-  // An lse that fits a mistake of its own is no equation for the mask.
+  // An lse that shows a mistake of its own gives no equations for the mask.
   const bool lse_alone = std::ranges::any_of(judgement.parts, [](const auto& part) {
     return part.array == "lse" && part.judgement.verdict != Verdict::kNone &&
            part.judgement.verdict != Verdict::kAnother;
@@ -264,7 +265,8 @@ FullVerdict solve_fully(const JudgedCall& call, const NamedResults& given) {
     return out;
   }
   if (out.solved->verdict() == Verdict::kUnclear && out.solved->solved.unsolved_rows > 0) {
-    // Rows that no keys explain may obey the declared mask in another call: without a bias.
+    // Rows that no set of keys explains may obey the declared mask in a call with other arguments,
+    // such as one without a bias.
     GivenReport judged = judge_results(call, given);
     if (judged.judgement.verdict == Verdict::kOtherCall) {
       out.not_solved = to_text(*out.solved);

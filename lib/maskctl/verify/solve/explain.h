@@ -21,8 +21,8 @@ struct KeyUnit {
   Index size = 0;
 };
 
-/// The units that the first query which differs read beside those of its declared mask, and those
-/// of them that it left out.
+/// For the first query that differs: the units that it read although its declared mask does not
+/// open them, and the units that its declared mask opens and it left out.
 struct UnitsRead {
   Index query = 0;
   std::vector<Index> beside, left_out;
@@ -33,9 +33,9 @@ struct SolvedVerdict {
   SolvedMask solved;
   MaskDiff diff;   // compares the declared mask (a) with the solved one (b)
   Mask undecided;  // all cells that are
-  /// Rows of the mask, and those of which no cell is decided.
+  /// The number of rows of the mask, and of rows without any decided cell.
   Index rows = 0, untold_rows = 0;
-  /// Why they differ, in the words of diff_cause(): the cause of the decided cells.
+  /// Why the masks differ, in the words of diff_cause(), judged by the decided cells.
   std::optional<DiffCause> cause;
   /// The mask that the cause makes of the declared one, where it agrees with every decided cell.
   std::optional<Mask> ruled;
@@ -50,12 +50,12 @@ struct SolvedVerdict {
   Verdict verdict() const;
 };
 
-/// "applied the declared mask, as far as rounding tells".
+/// The verdict as text, for example "applied the declared mask, as far as rounding tells".
 std::string to_text(const SolvedVerdict& verdict);
 
-/// Solves for the mask that the results obey: over the slots of pages or over blocks for operations
-/// that read these, starting from the declared mask and its neighbours() elsewhere. Throws like
-/// solve_mask().
+/// Solves for the mask that the results obey. For operations that read pages, it is a mask over all
+/// slots of the cache; for operations that read blocks of keys, over all keys; for others, the
+/// search starts from the declared mask and its neighbours(). Throws like solve_mask().
 SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
                             const SolveOptions& options = {});
 
@@ -68,22 +68,22 @@ std::string_view name(NextQuestion next);
 
 /// All that `maskctl verify` says of results.
 struct FullVerdict {
-  /// If a mask was solved that explains all rows, the judgement is kAnother, with its cause.
+  /// The judgement is kAnother, with the cause, if the solved mask explains all rows.
   GivenReport report = {};
   std::optional<SolvedVerdict> solved = {};
-  /// True if nothing was tried before the mask was solved: the judgement then has the verdict on
-  /// the solved mask, which is the one obeyed.
+  /// True if the mask was solved without trying candidates first: the judgement then has the
+  /// verdict on the solved mask, and that mask in `obeyed`.
   bool only_solved = false;
   std::string not_solved = {};              // why the mask cannot be solved, where that was tried
   NextQuestion next = NextQuestion::kNone;
 };
 
-/// judge_results(); where nothing fits the output, solve_results() for the rows that are off,
-/// within seconds. Throws like judge_results().
+/// Calls judge_results() and, if nothing fits the output, solve_results() for the rows that are
+/// off, for a few seconds at most. Throws like judge_results().
 FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given);
 
-/// solve_results(); where no keys explain the results, but a mask or a call that judge_results()
-/// tries does, that judgement. Throws like both.
+/// Calls solve_results(). If no keys explain the results, but a mask or a call that judge_results()
+/// tries does, returns the judgement of judge_results(). Throws like both.
 FullVerdict solve_fully(const JudgedCall& call, const NamedResults& given);
 
 }  // namespace maskctl::attention

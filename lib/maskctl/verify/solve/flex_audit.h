@@ -12,8 +12,8 @@
 
 namespace maskctl::attention {
 
-/// The lists of a BlockMask: every cell of the blocks that each has. A kernel calls mask_mod in
-/// partial blocks, not in full ones, and visits no others.
+/// The lists of a BlockMask as masks that open every cell of their blocks. A kernel calls mask_mod
+/// in partial blocks, does not call it in full ones, and visits no other blocks.
 struct ListedBlocks {
   Mask partial, full;
   BlockSize size;
@@ -31,8 +31,9 @@ struct FlexLists {
   Listed listed = Listed::kNot;
 };
 
-/// Compares what mask_mod opens (`meant`) with what lists make of their own mask_mod, which opens
-/// `own`. Batches and heads broadcast. Throws Error(kShape) where queries or keys disagree.
+/// Compares the mask of mask_mod (`meant`) with the mask that a kernel applies: `own`, the mask of
+/// the mask_mod stored with the lists, in the blocks that the lists name. Batches and heads
+/// broadcast. Throws Error(kShape) where queries or keys disagree.
 FlexLists compare_lists(const Mask& meant, const Mask& own, const ListedBlocks& blocks);
 
 /// kLists: output and mask_mod are one mask, the lists are not. kMaskMod: the lists were applied,
@@ -48,17 +49,20 @@ struct FlexAudit {
   bool obeys_mask_mod = false;
   bool obeys_lists = false;  // where these are another mask
   bool decided = false;      // whether the output tells if it obeys one of them
-  /// On the mask that the output obeys; else on the last compared one of which it tells something.
+  /// The report on the mask that the output obeys; if it obeys none, on the last mask compared
+  /// about which the output tells something.
   GivenReport report;
   std::optional<Cell> first;  // the first cell in which the output differs from that mask
   std::string no_first;       // why that is not known, where solving for it was refused
   FlexVerdict verdict = FlexVerdict::kAgree;
 };
 
-/// What is known of an output and a mask, as judge_fully() says it, or solve_fully() if `solve`.
+/// Says what is known of an output and a mask, as judge_fully() does or, if `solve`, as
+/// solve_fully() does.
 using FlexJudge = std::function<FullVerdict(const Mask& declared, bool solve)>;
 
-/// Judges an output beside compare_lists(). Throws what `judge` throws, but for a refusal to solve.
+/// Compares an output with the masks of compare_lists(). Throws what `judge` throws, except a
+/// refusal to solve.
 FlexAudit audit_flex(const Mask& meant, FlexLists lists, const FlexJudge& judge);
 
 }  // namespace maskctl::attention

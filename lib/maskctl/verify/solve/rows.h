@@ -70,9 +70,9 @@ struct ExactReport {
   double cost() const;
   double rise(std::size_t cell) const;
 };
-/// Limits from which a bound may stand for the exact rise of a cell, if there are many cells: a
-/// lower bound if it is at least `sure`; an upper bound if it is below `light` and the rise is
-/// known to be above `wrong`.
+/// Limits that say when a bound of a cell's rise may replace the exact rise (of the cost, if the
+/// cell is flipped), if there are many cells: a lower bound, if it is at least `sure`; an upper
+/// bound, if it is below `light` and the rise is known to be above `wrong`.
 struct RiseLimits {
   double sure, light, wrong;
 };

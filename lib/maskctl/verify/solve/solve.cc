@@ -25,8 +25,9 @@ using namespace solving;
 constexpr Index kBand = 32;
 
 /// Returns the median squared error of rows that are about as supposed, in units of the expected
-/// rounding, for outputs or for gradients. Where the rows that are off are known, nearly the
-/// largest error of the others. At least 1, and 1 if there are too few such rows.
+/// rounding, for outputs or for gradients. If `off` names the rows that are off, returns nearly the
+/// largest error of the other rows instead. The result is at least 1, and 1 if there are too few
+/// such rows.
 double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups,
                 const std::set<QueryRow>* off, bool gradients) {
   constexpr Index kRows = 8;

@@ -27,8 +27,8 @@ class GateGradients {
   GateGradients(const LinearDims& d, Index capacity);
 
   /// Sets the sums S from a state and its gradient, both [K, V] in rows of round_up(V,
-  /// kColumnGroup) floats: those after the last token of a chunk, or those right after the decays
-  /// of its first token.
+  /// kColumnGroup) floats. Both must stand either after the last token of a chunk, or right after
+  /// the decays of its first token.
   void carry(const float* state, const float* d_state);
 
   /// Pairs of rows whose products are added to the sums S of GateGradients (plus) or subtracted

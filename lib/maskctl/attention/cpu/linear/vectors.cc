@@ -12,7 +12,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-// Before a loop: no round reads what another has written, though the compiler cannot see it.
+// Stands before a loop and tells the compiler that no iteration reads what another one writes.
 #if defined(__clang__)
 #define MASKCTL_INDEPENDENT_ROUNDS _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -56,7 +56,7 @@ template <class T, bool kGeneral, class... Arguments>
 void run_dim(const SoftmaxParams& p, const TileRowOrder& order, Arguments&&... rest) {
   const Index dim = most_dim(p.d);
   const auto with = [&]<class Shape>(Shape) { run<Shape>(p, order, rest...); };
-  // Latent attention (MLA) has such heads: keys of 128 + 64 elements, values of 128.
+  // Heads of latent attention (MLA) have these widths: keys of 128 + 64 elements, values of 128.
   if constexpr (!kGeneral) {
     const bool is_narrow = p.d.dim <= kDim192.dim && p.d.value_dim <= kDim192.value_dim;
     if (dim > 128 && is_narrow) return with(ForwardShape<T, kDim192, kGeneral>());

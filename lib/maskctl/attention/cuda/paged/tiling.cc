@@ -6,7 +6,7 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kFewThreads = 128;  // threads of a block whose tiles have few vectors
-// vectors of a tile at most; for small blocks at most
+// The most vectors of a tile, and the most of a tile for small blocks.
 constexpr int kMostVectors = 64, kFewVectors = 16;
 
 Index units_of(const PagedCache& cache) {

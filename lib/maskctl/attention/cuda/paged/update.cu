@@ -129,7 +129,7 @@ void update_cache(Workspace& workspace, const PagedProblem& problem, const Paged
   // checked are those that are written.
   PagedCall call = call_of(problem, plan);
   call.left = 0;
-  // Two blocks for each multiprocessor, where there are so many rows.
+  // Two blocks for each multiprocessor, if there are enough rows.
   const Index spread = call.rows / properties_in_use().multiprocessors;
   u.rows_of_block = std::clamp<Index>(std::min(kUnitsOfBlock / units_of_row, spread), 1, kThreads);
   const Workspace::Scope scope(workspace);

@@ -6,11 +6,11 @@
 
 namespace maskctl::attention {
 
-/// A problem without the lists of blocks. Throws the errors that apply_native_sparse_attention
-/// documents.
+/// Checks a call and returns its problem, without the lists of blocks. Throws the errors that
+/// apply_native_sparse_attention documents.
 BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
                                    const NativeSparseOptions& options);
-/// The problem of native_sparse_attention, with the lists of blocks.
+/// Checks a call of native_sparse_attention and returns its problem, with the lists of blocks.
 BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
                                       const NativeSparseOptions& options);
 

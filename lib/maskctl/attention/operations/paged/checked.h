@@ -25,7 +25,7 @@ void check_cache(const NamedTensor& queries, const NamedTensor& keys, const Name
 /// A cache of pages [pages,page_size,...] in which the K and V of each head alternate; each of them
 /// takes `lanes` elements.
 PagedCache interleaved_cache(const Tensor& kv, Index heads, Index dim, Index lanes);
-/// A problem without its sequences. The default scale is 1 / sqrt(D).
+/// Makes a problem without its sequences. The default scale is 1 / sqrt(D).
 PagedProblem paged_problem(const Tensor& queries, const PagedCache& cache,
                            std::optional<double> scale, std::optional<double> soft_cap);
 

@@ -72,8 +72,8 @@ class Hdf5Writer {
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
 
-  /// To be called before anything below `path` is written: the objects at and below it that are not
-  /// written again go. Makes an Error of any that is there, unless options.force is set.
+  /// Must be called before anything at or below `path` is written. Removes the objects there that
+  /// are not written again. Throws if there are any, unless options.force is set.
   void take(const std::string& path);
   /// Starts a dataset and creates the groups in its path. The previous dataset must be complete.
   void begin(const std::string& path, DType dtype, const std::vector<Index>& shape);
