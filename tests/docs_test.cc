@@ -25,7 +25,7 @@ std::string page_of(const std::string& name) {
   return text.str();
 }
 
-TEST_CASE("every name of ejkernel is mapped") {
+TEST_CASE("docs/ejkernel.md maps every name of ejkernel") {
   const std::string page = page_of("ejkernel.md");
   for (const std::string name : {"MaskInfo",
                                  "MaskInfo.from_segments",
@@ -121,7 +121,7 @@ TEST_CASE("every name of ejkernel is mapped") {
   }
 }
 
-TEST_CASE("every name of ejkernel's attention is mapped") {
+TEST_CASE("docs/attention.md maps every name of ejkernel's attention") {
   const std::string page = page_of("ejkernel.md") + page_of("attention.md");
   for (const std::string name : {"flash_attention",
                                  "FlashAttention",
@@ -165,7 +165,7 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
   }
 }
 
-TEST_CASE("diagnose leads from each symptom to a section with a command") {
+TEST_CASE("docs/diagnose.md leads from each symptom to a section with a command") {
   const std::string page = page_of("diagnose.md");
   std::istringstream lines(page.substr(0, page.find("\n## ")));
   int symptoms = 0;
@@ -254,7 +254,7 @@ TEST_CASE("every link of a page leads to a file and a heading") {
   for (const std::string& link : dead_links(pages)) FAIL_CHECK(link);
 }
 
-TEST_CASE("a link that leads nowhere is found") {
+TEST_CASE("a link that leads nowhere is found by this test") {
   const fs::path page = fs::temp_directory_path() / "maskctl_links.md";
   std::ofstream(page) << "# One `page`\n\n[a](#one-page) [b](#two) [c](none.md) `[d](no link)`\n";
   CHECK(dead_links({page}) ==
@@ -262,7 +262,7 @@ TEST_CASE("a link that leads nowhere is found") {
   fs::remove(page);
 }
 
-TEST_CASE("measurements stand beside the decision of their name, which leads to them") {
+TEST_CASE("each page of measurements has a decision of the same name, which links to it") {
   const fs::path docs = fs::path(MASKCTL_SOURCE_DIR) / "docs";
   int pages = 0;
   for (const auto& entry : fs::directory_iterator(docs / "benchlog")) {
@@ -274,7 +274,7 @@ TEST_CASE("measurements stand beside the decision of their name, which leads to 
   CHECK(pages > 10);
 }
 
-TEST_CASE("changes begin with the version of the project") {
+TEST_CASE("docs/changes.md begins with the version of the project") {
   const std::string page = page_of("changes.md");
   const std::size_t heading = page.find("\n## ");
   REQUIRE(heading != std::string::npos);

@@ -120,7 +120,7 @@ std::vector<std::string> strange_includes(const Seen& seen) {
   return found;
 }
 
-TEST_CASE("folders: no two include each other, but those that are listed", "[project]") {
+TEST_CASE("folders: only the listed pairs of folders include each other", "[project]") {
   const auto pairs = both_ways(project());
   for (const auto& [pair, includes] : pairs) {
     if (!kBothWays.contains(pair)) FAIL_CHECK(pair << " include each other: " << includes);
@@ -130,7 +130,7 @@ TEST_CASE("folders: no two include each other, but those that are listed", "[pro
   }
 }
 
-TEST_CASE("folders: each includes only what it may see", "[project]") {
+TEST_CASE("folders: each folder includes only folders that it may include", "[project]") {
   for (const std::string& include : strange_includes(project())) FAIL_CHECK(include);
 }
 
@@ -147,7 +147,7 @@ Names listed_folders() {
   return found;
 }
 
-TEST_CASE("folders: docs/developers/architecture.md says what each is for", "[project]") {
+TEST_CASE("folders: docs/developers/architecture.md says what each folder is for", "[project]") {
   static const std::regex parts(R"((?:lib/maskctl/)?((?:.*/)?)([^/]+/)[^/]+)");
   Names rows = listed_folders(), used;
   for (const auto& [path, text] : sources({"lib/maskctl", "app"})) {
@@ -163,7 +163,7 @@ TEST_CASE("folders: docs/developers/architecture.md says what each is for", "[pr
   }
 }
 
-TEST_CASE("folders: a planted pair and a planted include are found", "[project]") {
+TEST_CASE("folders: a planted mutual or forbidden include is found", "[project]") {
   const Files pair = {{"lib/maskctl/io/a/x.h", "#include \"maskctl/io/y.h\"\n"},
                       {"lib/maskctl/io/y.cc", "#include \"maskctl/io/a/b/z.h\"\n"}};
   CHECK(both_ways(seen_folders(pair)).contains("io: , a"));

@@ -212,7 +212,8 @@ std::vector<std::string> faults(const std::string& path, const std::string& sour
   return found;
 }
 
-TEST_CASE("layers: every file includes only layers to its left", "[project]") {
+TEST_CASE("layers: every file includes only files of layers that its own layer may use",
+          "[project]") {
   const auto files = sources({"lib", "app"});
   REQUIRE(files.size() > 20);
   for (const auto& [path, text] : files) {
@@ -252,7 +253,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
   CHECK(found[0].starts_with(path));
 }
 
-TEST_CASE("layers: what a layer may use is not reported", "[project]") {
+TEST_CASE("layers: allowed includes are not reported", "[project]") {
   const auto [path, line] = GENERATE(table<std::string, std::string>({
       {"lib/maskctl/io/x.cc", "#include \"maskctl/mask/mask.h\""},
       {"lib/maskctl/io/x.cc", "#include <zlib.h>"},
@@ -273,7 +274,8 @@ TEST_CASE("layers: what a layer may use is not reported", "[project]") {
   CHECK(faults(path, line + "\n").empty());
 }
 
-TEST_CASE("layers: listed headers exist, and are listed for a reason", "[project]") {
+TEST_CASE("layers: listed headers exist, and each is listed for a reason that still holds",
+          "[project]") {
   const auto files = sources({"lib", "app", "tests/package"});
   for (const std::string& header : public_headers) {
     CAPTURE(header);
@@ -297,7 +299,7 @@ TEST_CASE("layers: listed headers exist, and are listed for a reason", "[project
 }
 
 // Only the layer translate and the rules of check may say what other libraries do.
-TEST_CASE("layers: below ejkernel nothing names it but rows of its words, and citations") {
+TEST_CASE("layers: below ejkernel, only rows of its words and citations name it") {
   const Names rows = {
       "lib/maskctl/translate/libraries.h",
       "lib/maskctl/translate/libraries/ejkernel.cc",
@@ -320,7 +322,7 @@ TEST_CASE("layers: below ejkernel nothing names it but rows of its words, and ci
   CHECK(below > 500);
 }
 
-TEST_CASE("sources: each opens with its purpose and leaves nothing for later", "[project]") {
+TEST_CASE("sources: each file opens with its purpose and has no open tasks", "[project]") {
   static const std::regex later(R"(\b(TODO|FIXME|XXX|HACK)\b)");
   const auto files = sources({"lib", "app"});
   for (const auto& [path, text] : files) {

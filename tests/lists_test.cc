@@ -1,4 +1,4 @@
-// Lists that the compiler does not hold to what they list.
+// Tests lists that the compiler cannot check: of commands, and of functions that pages name.
 #include <regex>
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@ std::multiset<std::string> all_of(const std::string& text, const std::regex& pat
   return found;
 }
 
-TEST_CASE("lists: each command has its name in the list of all.cc, once", "[project]") {
+TEST_CASE("lists: all.cc lists each command once", "[project]") {
   const auto files = sources({"app/cli/commands"});
   std::multiset<std::string> rows;
   for (const auto& [path, text] : files) {
@@ -28,7 +28,8 @@ TEST_CASE("lists: each command has its name in the list of all.cc, once", "[proj
   CHECK(all_of(files.at("app/cli/commands/all.cc"), std::regex(R"(ROW\((k\w+)\))")) == rows);
 }
 
-TEST_CASE("lists: functions are declared in the headers that pages name beside them", "[project]") {
+TEST_CASE("lists: each function that a page names is declared in the header named beside it",
+          "[project]") {
   static const std::regex row(R"(\n\| [^|]+ \| ([^|]+) \| (`[\w/]+\.h`[^|]*) \|)");
   static const std::regex function(R"(`(\w+)\(\)`)"), header(R"(`([\w/]+\.h)`)");
   for (const char* const name : {"developers/architecture.md", "cpp.md"}) {

@@ -82,7 +82,7 @@ std::map<std::string, Names> included_by_each() {
   return found;
 }
 
-TEST_CASE("public headers: what a page names is found, what it does not name is not") {
+TEST_CASE("public headers: exactly the headers that a page names are found in it") {
   const Names headers = {"maskctl/a/one.h", "maskctl/a/two.h", "maskctl/b/two.h"};
   CHECK(named_in("#include \"maskctl/a/one.h\"\n", headers) == Names{"maskctl/a/one.h"});
   CHECK(named_in("see `b/two.h`", headers) == Names{"maskctl/b/two.h"});
@@ -92,7 +92,8 @@ TEST_CASE("public headers: what a page names is found, what it does not name is 
   CHECK(with_included({"1"}, included) == Names{"1", "2", "3"});
 }
 
-TEST_CASE("public headers: pages name them, or they have another reason", "[project]") {
+TEST_CASE("public headers: each one is named by a page, or listed with another reason",
+          "[project]") {
   const std::map<std::string, Names> included = included_by_each();
   const Names beyond = listed_headers(true);
   REQUIRE(included.size() > 50);
@@ -109,7 +110,7 @@ TEST_CASE("public headers: pages name them, or they have another reason", "[proj
   }
 }
 
-TEST_CASE("public headers: each group says what programs do with it", "[project]") {
+TEST_CASE("public headers: each group in lib/public_headers.txt says what it is for", "[project]") {
   std::istringstream lines(text_of_file(MASKCTL_SOURCE_DIR "/lib/public_headers.txt"));
   bool has_reason = false;
   int groups = 0;
@@ -127,7 +128,7 @@ TEST_CASE("public headers: each group says what programs do with it", "[project]
   CHECK(groups > 10);
 }
 
-TEST_CASE("public headers: pages that show programs include no others", "[project]") {
+TEST_CASE("public headers: pages with programs include no other headers", "[project]") {
   for (const char* const page : {"README.md", "docs/cpp.md", "docs/gpu.md"}) {
     int shown = 0;
     for (const std::string& include : includes(pages().at(page))) {
@@ -140,7 +141,7 @@ TEST_CASE("public headers: pages that show programs include no others", "[projec
   }
 }
 
-TEST_CASE("public headers: a project that installed the library finds what it includes",
+TEST_CASE("public headers: the test package includes only headers that are installed",
           "[project]") {
   for (const auto& [path, text] : sources({"tests/package"})) {
     for (const std::string& include : includes(without_comments(text))) {

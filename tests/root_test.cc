@@ -43,7 +43,7 @@ std::vector<std::string> strangers(const Names& names) {
   return found;
 }
 
-TEST_CASE("root: holds nothing but what is listed here", "[project]") {
+TEST_CASE("root: the repository's root contains only the files listed here", "[project]") {
   Names names;
   for (const auto& entry : fs::directory_iterator(MASKCTL_SOURCE_DIR)) {
     names.insert(entry.path().filename().string());
@@ -56,7 +56,7 @@ TEST_CASE("root: holds nothing but what is listed here", "[project]") {
   }
 }
 
-TEST_CASE("root: a stranger is found", "[project]") {
+TEST_CASE("root: a file that is not listed is found", "[project]") {
   CHECK(strangers({"CMakeLists.txt", "lib", ".git", "build", "m.new", "m.new.npy"}).empty());
   CHECK(strangers({".bash_history", "README.md", "build2", "mask.npy", "nohup.out"}) ==
         std::vector<std::string>{".bash_history", "build2", "mask.npy", "nohup.out"});

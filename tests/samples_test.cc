@@ -30,7 +30,7 @@ step::Window keys(Index count) {
 
 Index different_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
-TEST_CASE("sample packed: ids of five documents and two padding tokens", "[samples]") {
+TEST_CASE("sample packed has five documents and two padding tokens", "[samples]") {
   const Tensor ids = sample("packed.npy");
   CHECK(ids.dtype() == DType::kInt32);
   CHECK(ids.shape() == std::vector<Index>{2, 24});
@@ -40,7 +40,7 @@ TEST_CASE("sample packed: ids of five documents and two padding tokens", "[sampl
   CHECK(mask.plane(0, 0)->count({22, 24}, {0, 24}) == 0);
 }
 
-TEST_CASE("sample padded: the first 16, 11 and 5 tokens are real", "[samples]") {
+TEST_CASE("sample padded has 16, 11 and 5 real tokens, from the first on", "[samples]") {
   const Mask mask = mask_from_padding(sample("padded.npy"));
   REQUIRE(mask.batch() == 3);
   const Index lengths[] = {16, 11, 5};
@@ -50,7 +50,7 @@ TEST_CASE("sample padded: the first 16, 11 and 5 tokens are real", "[samples]") 
   }
 }
 
-TEST_CASE("sample heads: four patterns", "[samples]") {
+TEST_CASE("sample heads has four heads with different patterns", "[samples]") {
   const Mask mask = mask_from_dense(sample("heads.npy"));
   REQUIRE(mask.heads() == 4);
   const Mask all = full(1, 16, 16);
@@ -64,7 +64,7 @@ TEST_CASE("sample heads: four patterns", "[samples]") {
   }
 }
 
-TEST_CASE("sample cross: six queries read the real keys of each batch", "[samples]") {
+TEST_CASE("sample cross opens the real keys of each batch entry to six queries", "[samples]") {
   const Mask mask = mask_from_dense(sample("cross.npy"));
   REQUIRE(shape_text(mask) == "[B 2, H 1, Q 6, K 10]");
   CHECK(mask.plane(0, 0)->count() == 60);
@@ -72,13 +72,13 @@ TEST_CASE("sample cross: six queries read the real keys of each batch", "[sample
   CHECK(mask.plane(1, 0)->count({0, 6}, {7, 10}) == 0);
 }
 
-TEST_CASE("sample window_sinks: window, sinks and causal as a chain", "[samples]") {
+TEST_CASE("sample window_sinks is a chain of window, sinks and causal", "[samples]") {
   const Mask mask = mask_from_dense(sample("window_sinks.npy"));
   const Mask expected = chained(full(1, 32, 32), {keys(8), step::Sinks{2}, step::Causal{}});
   CHECK(different_cells(mask, expected) == 0);
 }
 
-TEST_CASE("sample leaked: one pair more than the packed row allows", "[samples]") {
+TEST_CASE("sample leaked has one open pair more than the packed row", "[samples]") {
   const Tensor ids = sample("packed.npy");
   const Mask documents = mask_from_segments(ids, ids, -1);
   const Mask row = sliced(documents, {0, 1}, {0, 1}, {0, 24}, {0, 24});

@@ -150,7 +150,7 @@ struct Reading {
   }
 };
 
-/// The context, which also keeps what it reads from files.
+/// The context, whose readers also store in `kept` what they read from files.
 BindContext keeping(const BindContext& context, const Session& session, GivenSources& kept) {
   const auto is_file = [&session](const std::string& source) {
     return !session.given(source) && !is_generator(source);

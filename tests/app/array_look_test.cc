@@ -31,7 +31,7 @@ np.savez("six.npz", mask=tri, ids=np.repeat([1, 2], 5)[None], q=np.zeros((1, 2, 
 END
 python3 make.py)";
 
-TEST_CASE("info and show say what arrays are that are no 0/1 mask") {
+TEST_CASE("info and show describe arrays that are not masks of 0 and 1") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeLooks).status == 0);
   const auto info = [&](const std::string& file) {
@@ -59,7 +59,7 @@ TEST_CASE("info and show say what arrays are that are no 0/1 mask") {
   CHECK(contains(refused("penalty.npy"), "--as bias"));  // its rows do not sum to 1
 }
 
-TEST_CASE("info: 0 and -100 are no buckets of T5") {
+TEST_CASE("info: a bias of only 0 and -100 is not described as buckets of T5") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeLooks).status == 0);
   const std::string swin = sandbox.run("maskctl info swin.npy").out;
@@ -79,7 +79,7 @@ TEST_CASE("token ids that are read as segment ids get a note") {
   }
 }
 
-TEST_CASE("a shape leaves one reading of a matrix where only one fits") {
+TEST_CASE("--shape decides how a matrix is read that fits several kinds") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeLooks).status == 0);
   const Outcome asked = sandbox.run("maskctl stats rect.npy");
@@ -95,7 +95,7 @@ TEST_CASE("a shape leaves one reading of a matrix where only one fits") {
   CHECK(sandbox.run("maskctl stats rect.npy --shape 1+1+7+9").status == 2);
 }
 
-TEST_CASE("a file of several arrays lists them as they are named, with the kinds that fit") {
+TEST_CASE("the error about a file of several arrays lists each with the kinds that it fits") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeLooks).status == 0);
   const Outcome asked = sandbox.run("maskctl why six.npz 3 2");

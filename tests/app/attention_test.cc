@@ -74,7 +74,7 @@ std::string kernel_of_heads(const std::string& heads, const std::string& scale) 
          "END\n";
 }
 
-TEST_CASE("probe names key heads that are read in turn, and another scale") {
+TEST_CASE("probe names key heads that are read in turn, and a wrong scale") {
   const Sandbox sandbox;
   const std::string mask = " gen:causal:n=30 ";
   const Outcome made =
@@ -108,7 +108,7 @@ TEST_CASE("probe names key heads that are read in turn, and another scale") {
   check_refused(sandbox, "maskctl probe read" + mask + "out.npy --softmax-scale 1", "--probe");
 }
 
-TEST_CASE("probe refuses what does not fit") {
+TEST_CASE("probe refuses wrong requests with an error that says why") {
   const Sandbox sandbox;
   const std::vector<std::pair<std::string, std::string>> table = {
       {"mke gen:causal:n=4", "did you mean 'make'?"},
@@ -139,8 +139,7 @@ TEST_CASE("attend writes what it computes, and equal seeds give equal bytes") {
   CHECK(sandbox.run(call + "--backend reference -o r.npz").status == 0);
 }
 
-TEST_CASE(
-    "verify judges an output and gradients with the inputs and cotangents they were made of") {
+TEST_CASE("verify judges an output and its gradients from the inputs and cotangents of the call") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(4); "
@@ -174,7 +173,7 @@ TEST_CASE(
   check_refused(sandbox, given + "grad_bias=a.npz:grad_key", "no result 'grad_bias'");
 }
 
-TEST_CASE("verify takes the arrays of a kernel's call from one container, by plain names") {
+TEST_CASE("verify reads all arrays of a call from one container, by their names in kernels") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(4); "
@@ -209,7 +208,7 @@ TEST_CASE("verify takes the arrays of a kernel's call from one container, by pla
                 "cannot read absent.npz: No such file");
 }
 
-TEST_CASE("values have the head dim of the queries unless --axes says another") {
+TEST_CASE("values have the head dimension of the queries unless --axes gives another") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=6+Tk=6+D=8";
   CHECK(contains(sandbox.run(call).out, "(1, 6, 4, 8)"));
@@ -220,7 +219,7 @@ TEST_CASE("values have the head dim of the queries unless --axes says another") 
                 "--axes T=6: no array of flash_attention has this axis");
 }
 
-TEST_CASE("attend lists operations and arguments, and names mistakes") {
+TEST_CASE("attend lists operations and arguments, and its errors name mistakes") {
   const Sandbox sandbox;
   CHECK(contains(sandbox.run("maskctl attend --list").out, "\nring_attention "));
   const Outcome list = sandbox.run("maskctl attend page_attention --list");
@@ -249,7 +248,7 @@ TEST_CASE("attend lists operations and arguments, and names mistakes") {
   for (const auto& [line, part] : table) check_refused(sandbox, "maskctl attend " + line, part);
 }
 
-TEST_CASE("the sides of a window stand between commas too") {
+TEST_CASE("the two sides of a window may be separated by a comma") {
   const Sandbox sandbox;
   const std::string attend = "maskctl attend flash_attention --axes Tq=8+Tk=8 sliding_window=";
   const Outcome plus = sandbox.run(attend + "3+0"), comma = sandbox.run(attend + "3,0");
@@ -257,14 +256,14 @@ TEST_CASE("the sides of a window stand between commas too") {
   CHECK(comma.out == plus.out);
 }
 
-TEST_CASE("a mask of one batch serves as many as --axes says") {
+TEST_CASE("a mask of one batch entry is used for as many entries as --axes asks for") {
   const Sandbox sandbox;
   CHECK(contains(sandbox.run("maskctl attend flash_attention --mask gen:causal:n=8 --axes B=3").out,
                  "(3, 8, 4, 64)"));
   CHECK(sandbox.run("maskctl verify gen:causal:n=8 --axes B=2+D=8").status == 0);
 }
 
-TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables say",
+TEST_CASE("attend tunes a call once and stores the config, as options and variables ask",
           "[ejkernel]") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=8+Tk=8+D=8 -q ";
@@ -311,7 +310,7 @@ TEST_CASE("attend over a mesh without mpirun gives the results of one process") 
   CHECK(contains(many.err, "threads of one process are at most 1024"));
 }
 
-TEST_CASE("verify answers with its exit status") {
+TEST_CASE("the exit status of verify says if the output obeys, does not, or is undecided") {
   const Sandbox sandbox;
   const Outcome good = sandbox.run("maskctl verify gen:window:keys=5,n=20 --axes D=8");
   INFO(good.out << good.err);
@@ -367,7 +366,7 @@ TEST_CASE("verify finds the mask of an output, and requires the inputs of the ke
   CHECK(contains(turned.err, "--layout bhtd"));
 }
 
-TEST_CASE("verify takes heads before time, and reports arrays that do not decide") {
+TEST_CASE("verify reads arrays with heads before time, and says if an output fits several masks") {
   const Sandbox sandbox;
   const std::string make =
       "maskctl attend flash_attention query=q.npy key=k.npy value=v.npy --layout bhtd "
@@ -409,7 +408,7 @@ std::string leaking_kernel(int exponent) {
          "END\n";
 }
 
-TEST_CASE("verify finds a leak among tiny values, and does not acquit what it cannot tell") {
+TEST_CASE("verify finds a leak among tiny values, and does not pass what it cannot judge") {
   const Sandbox sandbox;
   const std::string verify =
       "maskctl verify gen:causal:n=32 query=q.npy key=k.npy value=v.npy --given out.npy";
@@ -436,7 +435,7 @@ TEST_CASE("verify finds a leak among tiny values, and does not acquit what it ca
   }
 }
 
-TEST_CASE("verify knows dropout and rows without a key") {
+TEST_CASE("verify passes calls with dropout, and each policy for rows without a key") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl verify gen:causal:n=32 dropout_prob=0.3").status == 0);
   for (const std::string policy : {"zero", "mean", "nan"}) {
@@ -448,7 +447,7 @@ TEST_CASE("verify knows dropout and rows without a key") {
   }
 }
 
-TEST_CASE("probe read takes weights that underflow for no evidence") {
+TEST_CASE("probe read does not count weights that underflow as evidence") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(3); "
@@ -463,7 +462,7 @@ TEST_CASE("probe read takes weights that underflow for no evidence") {
   CHECK(contains(leak.out, "in 1 cell: 0 declared open are closed, 1 declared closed are open"));
 }
 
-TEST_CASE("attend takes what ejkernel's modules take", "[ejkernel]") {
+TEST_CASE("attend accepts the arguments of ejkernel's modules", "[ejkernel]") {
   const Sandbox sandbox;
   const auto out = [&](const std::string& line) {
     const Outcome outcome = sandbox.run("maskctl attend " + line);
@@ -525,7 +524,7 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(sandbox.run(turned).status == 0);
 }
 
-TEST_CASE("bench prints the ratio to the first line, as text and as Markdown") {
+TEST_CASE("bench prints the ratio of each line to the first, as text and as Markdown") {
   const Sandbox sandbox;
   const std::string bench =
       "maskctl bench flash_attention gla_attention --size 64 --repeat 3 --backward --mask full "
@@ -545,7 +544,7 @@ TEST_CASE("bench prints the ratio to the first line, as text and as Markdown") {
   CHECK(contains(sandbox.run("maskctl bench --markdown --mesh sp=2").err, "without --mesh"));
 }
 
-TEST_CASE("backends names the platforms of an operation", "[ejkernel]") {
+TEST_CASE("backends lists ejkernel's platforms for an operation", "[ejkernel]") {
   const Sandbox sandbox;
   const Outcome backends = sandbox.run("maskctl backends gla_attention");
   CHECK(backends.status == 0);

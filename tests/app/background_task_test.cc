@@ -11,7 +11,7 @@ namespace {
 using maskctl::app::tui::BackgroundTask;
 using maskctl::app::tui::Time;
 
-TEST_CASE("work beside: the value is there when it says so", "[tui]") {
+TEST_CASE("background task: the value can be taken as soon as the task has ended", "[tui]") {
   for (int n = 0; n < 50; ++n) {
     std::atomic<int> calls = 0;
     // Needs no lock: when the value is there, what was written before it can be read.
@@ -23,12 +23,12 @@ TEST_CASE("work beside: the value is there when it says so", "[tui]") {
   }
 }
 
-TEST_CASE("work beside: what it throws is thrown where its value is taken", "[tui]") {
+TEST_CASE("background task: take() rethrows the exception of the work", "[tui]") {
   BackgroundTask<int> work([]() -> int { throw std::runtime_error("no value"); }, [] {});
   CHECK_THROWS_WITH(work.take(), "no value");
 }
 
-TEST_CASE("work beside: its end stops it and tells nobody", "[tui]") {
+TEST_CASE("background task: the destructor stops the work, which then reports nothing", "[tui]") {
   std::atomic<bool> began = false, told = false;
   {
     const BackgroundTask<int> work(

@@ -133,7 +133,7 @@ TEST_CASE("bad input: every command ends with exit 2 and one line, and writes no
   CHECK(sandbox.run("ls -A").out == before);
 }
 
-TEST_CASE("bad input: what is refused takes neither time nor memory") {
+TEST_CASE("bad input: a file is refused within 5 seconds and little memory") {
   const Sandbox sandbox;
   for (const auto& [source, part] : make_files(sandbox)) {
     const Outcome outcome = sandbox.run("ulimit -t 5\nulimit -d 300000\nmaskctl stats " + source +
@@ -194,7 +194,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
   CHECK(sandbox.run("ls -AR").out == before);
 }
 
-TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, and reported") {
+TEST_CASE("bad input: files with spare bytes, odd bools or no cells are read, with a note") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "/usr/bin/python3 -c \"import numpy as np\n"
@@ -214,7 +214,7 @@ TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, 
   CHECK(contains(outcome.err, "odd.npy"));
 }
 
-TEST_CASE("bad input: little memory is one clear line") {
+TEST_CASE("bad input: too little memory gives one clear error line") {
   const Sandbox sandbox;
   for (int kilobytes = 16000; kilobytes <= 64000; kilobytes += 4000) {
     const Outcome outcome =

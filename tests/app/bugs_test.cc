@@ -21,7 +21,8 @@ std::set<std::string> commands_of(const std::string& page) {
   return out;
 }
 
-TEST_CASE("each command of the page of faults is a golden case, and each case is on the page") {
+TEST_CASE(
+    "each command of samples/bugs/README.md is a golden case, and each case is on that page") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const auto on_page = commands_of(slurp(root / "samples/bugs/README.md"));
   CHECK(on_page.size() >= 11);
@@ -33,7 +34,7 @@ TEST_CASE("each command of the page of faults is a golden case, and each case is
   CHECK(on_page == cases);
 }
 
-TEST_CASE("the faults of ejkernel are what its methods give", "[ejkernel]") {
+TEST_CASE("ejkernel's methods give the faulty arrays of samples/bugs", "[ejkernel]") {
   const Sandbox sandbox;
   CHECK(
       sandbox

@@ -70,7 +70,7 @@ TEST_CASE("cases: check finds what is wrong with every array, and nothing else")
   CHECK(outcome.out == slurp(kCaseFolder / "check.txt"));
 }
 
-TEST_CASE("cases: recognise and diff say what holds, or that they do not know") {
+TEST_CASE("cases: recognise and diff say what a mask is, or that they do not know") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + R"sh(
 for file in real_masks/*.npy; do

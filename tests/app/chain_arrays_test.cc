@@ -24,7 +24,7 @@ void take_names_away(Chain& chain) {
   }
 }
 
-TEST_CASE("chain arrays: every array that a step reads gets a name, equal ones the same") {
+TEST_CASE("chain arrays: every array that a step reads gets a name, and equal arrays share one") {
   std::mt19937_64 random(7);
   twin::StepMaker maker(random, {2, 2, 6, 6});
   for (const StepInfo& info : step_infos()) {

@@ -5,7 +5,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("what check --write-fixed writes passes the same check") {
+TEST_CASE("the mask that check --write-fixed writes passes the same check") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("python() { /usr/bin/python3 -c \"import numpy as np; $1\"; }; "
@@ -57,7 +57,8 @@ TEST_CASE("what check --write-fixed writes passes the same check") {
                "fixed.npy exists"));
 }
 
-TEST_CASE("what check --write-fixed cannot fix is left, and then nothing is written") {
+TEST_CASE(
+    "check --write-fixed lists faults that it cannot fix, and writes no file if it fixes none") {
   const Sandbox sandbox;
   REQUIRE(
       sandbox.run("maskctl gen empty:n=6 -o empty.npy && maskctl gen causal:n=6 -o c.npy").status ==
@@ -77,7 +78,7 @@ TEST_CASE("what check --write-fixed cannot fix is left, and then nothing is writ
   CHECK(contains(json.out, "\"why\": \"what it should see is not known\""));
 }
 
-TEST_CASE("check --write-fixed takes one mask, as it is in a file") {
+TEST_CASE("check --write-fixed accepts only a single mask that is read from a file") {
   const Sandbox sandbox;
   REQUIRE(
       sandbox

@@ -103,7 +103,7 @@ TEST_CASE("help: the options of every command are in --help-all") {
   }
 }
 
-TEST_CASE("help: what is ejkernel's stands where it applies") {
+TEST_CASE("help: options of ejkernel are shown only for commands that have them") {
   const Sandbox sandbox;
   const std::set<std::string> readers = {"info", "show", "apply", "why"};
   const std::string heading = "\nejkernel, a JAX library of attention kernels:\n";
@@ -124,7 +124,7 @@ TEST_CASE("help: what is ejkernel's stands where it applies") {
   CHECK(times_listed(all, "EJKERNEL_MASK_DEBUG") == 1);
 }
 
-TEST_CASE("help: options that it leaves out work") {
+TEST_CASE("help: options that a help page leaves out still work") {
   const Sandbox sandbox;
   for (const std::string line : {"maskctl stats samples/heads.npy --trace",
                                  "maskctl --trace -j 1 stats samples/heads.npy"}) {
@@ -136,7 +136,7 @@ TEST_CASE("help: options that it leaves out work") {
   check_refused("maskctl --help-all stats --frobnicate", "see maskctl stats --help");
 }
 
-TEST_CASE("the program alone draws a mask, says what to try, and the demo is that mask") {
+TEST_CASE("the program without arguments draws the mask of demo, and names commands to try") {
   const Sandbox sandbox;
   const Outcome alone = sandbox.run("maskctl");
   CHECK(alone.status == 0);
@@ -156,7 +156,7 @@ TEST_CASE("the program alone draws a mask, says what to try, and the demo is tha
   check_refused("maskctl demo samples/leaked.npy", "cannot make the folder");
 }
 
-TEST_CASE("gen draws where nothing is written") {
+TEST_CASE("gen draws the mask if it has no destination") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl gen causal:n=8 -t window:keys=2").out ==
         sandbox.run("maskctl show gen:causal:n=8 -t window:keys=2").out);
@@ -168,7 +168,7 @@ TEST_CASE("gen draws where nothing is written") {
   }
 }
 
-TEST_CASE("mistyped names are answered with the nearest one") {
+TEST_CASE("the error about a mistyped name suggests the nearest one") {
   check_refused("maskctl shw x.npy", "unknown command 'shw'; did you mean 'show'?");
   check_refused("maskctl version", "unknown command 'version'; did you mean '--version'?");
   check_refused("maskctl show --hlep", "unknown option '--hlep'; did you mean '--help'?");
@@ -183,20 +183,20 @@ TEST_CASE("mistyped names are answered with the nearest one") {
   check_refused(Sandbox(), "maskctl show samples/heads.npy -t cauzal", "did you mean 'causal'?", 3);
 }
 
-TEST_CASE("unknown words without a near name point to the help") {
+TEST_CASE("the error about an unknown word without a near name refers to the help") {
   check_refused("maskctl frobnicate", "see maskctl --help");
   check_refused("maskctl show --frobnicate x", "see maskctl show --help");
   check_refused("maskctl apply a b", "unexpected argument 'b'");
   check_refused("maskctl show x -Z", "unknown option '-Z'");
 }
 
-TEST_CASE("options where they do nothing are answered with what does it") {
+TEST_CASE("an option in the wrong place gives an error that names the right one") {
   check_refused("maskctl -t causal show x", "options of a command stand after its name");
   check_refused("maskctl diff x y --head 0", "every head is read; -t slice:h=0 keeps one");
   check_refused("maskctl check x --batch 0", "every batch is read; -t slice:b=0 keeps one");
 }
 
-TEST_CASE("words of other libraries are answered with ours") {
+TEST_CASE("a word of another library gives an error that suggests ours") {
   check_refused("maskctl convert x --dtype bf16", "did you mean 'bfloat16'?");
   check_refused("maskctl info x --as position_ids", "did you mean 'positions'?");
   check_refused("maskctl seq lengths x", "did you mean 'lens'?");
@@ -216,13 +216,13 @@ TEST_CASE("a step for a head out of range names that head alone") {
                 "step heads: 9 is out of range: the mask has 4");
 }
 
-TEST_CASE("one query is no queries") {
+TEST_CASE("messages write 1 query in the singular") {
   const Sandbox sandbox;
   check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal", "1 query and 4 keys leave");
   CHECK(contains(sandbox.run("maskctl show gen:full:q=1,k=4").out, "\n1 query x 4 keys, "));
 }
 
-TEST_CASE("steps that say nothing are not in the title") {
+TEST_CASE("an empty pipeline is left out of the title") {
   CHECK(Sandbox().run("maskctl show gen:causal:n=4 -t ''").out.starts_with("gen:causal:n=4\n"));
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("values of options are checked") {
   check_refused("maskctl gen segments:n=4,docs=1 --to runs -o x.npz", "segment ids");
 }
 
-TEST_CASE("heads and batches out of range name the range") {
+TEST_CASE("the error about a head or batch out of range gives the range") {
   check_refused("maskctl show samples/heads.npy --head 4", "the mask has 0 to 3");
   check_refused("maskctl show samples/heads.npy --head -1", "expected whole numbers from 0 on");
   check_refused("maskctl show samples/heads.npy --batch 1", "only batch 0");
@@ -275,7 +275,7 @@ TEST_CASE("batches out of range are refused in ejkernel's style too", "[ejkernel
   check_refused("maskctl show samples/heads.npy --batch 1 --style ejkernel", "only batch 0");
 }
 
-TEST_CASE("a wrong word is told before what is missing after it") {
+TEST_CASE("a wrong step is reported before a missing destination") {
   for (const char* line :
        {"apply samples/heads.npy -t casual", "convert samples/heads.npy -t casual",
         "combine samples/heads.npy samples/heads.npy --op and -t casual",
@@ -289,7 +289,7 @@ TEST_CASE("a wrong word is told before what is missing after it") {
   check_refused("maskctl seq foo", "seq 'foo': expected one of");
 }
 
-TEST_CASE("a refusal names the option that was given, and what was likely meant") {
+TEST_CASE("errors name the option that was given, and the one that was likely meant") {
   check_refused("maskctl diff gen:full:n=4 gen:full:n=4 --as-b seg",
                 "--as-b 'seg': expected one of");
   check_refused("maskctl info samples/heads.npy --as seg", "did you mean 'segments'?");
@@ -300,13 +300,13 @@ TEST_CASE("a refusal names the option that was given, and what was likely meant"
   check_refused("maskctl recognise gen:causal:n=8 --write x.txt", "no .txt is written");
 }
 
-TEST_CASE("a file of arguments that is missing is called so") {
+TEST_CASE("an error says if the file of a call's arrays does not exist") {
   check_refused("maskctl verify gen:causal:n=8 no.npz", "cannot read no.npz: No such file");
   check_refused("maskctl verify-merge no.npz",
                 "verify-merge: no.npz is no file: expected part0_out");
 }
 
-TEST_CASE("an array that is not written is told") {
+TEST_CASE("a note says if the file of --write is not written") {
   for (const char* line : {"recognise gen:causal:n=8", "diff gen:causal:n=8 gen:causal:n=8"}) {
     const Outcome none = Sandbox().run(std::string("maskctl ") + line + " --write x.npz");
     CHECK(none.status == 0);
@@ -327,7 +327,7 @@ TEST_CASE("--transform-b none leaves the second SOURCE as it is") {
                  "-t is for both SOURCEs: --transform-b none leaves B as it is"));
 }
 
-TEST_CASE("options take ranges in both spellings") {
+TEST_CASE("ranges in options can be written in both spellings") {
   const Sandbox sandbox;
   const auto out = [&sandbox](const std::string& words) {
     return sandbox.run("maskctl show samples/heads.npy --title '' " + words).out;
@@ -337,7 +337,7 @@ TEST_CASE("options take ranges in both spellings") {
   CHECK(out("-t 'heads:0:2{close:q=0:3}'") == out("-t 'heads:0-1{close:q=0-2}'"));
 }
 
-TEST_CASE("bad files are one line and exit 2") {
+TEST_CASE("a bad file gives one error line and exit status 2") {
   check_refused("maskctl info nothing.npy", "cannot read nothing.npy: No such file");
   check_refused("mkdir no; maskctl info no", "no: a folder without .npy, .npz");
   check_refused("printf 'hello there' >t.npy; maskctl show t.npy", "t.npy: ");
@@ -379,14 +379,14 @@ TEST_CASE("a full disk is an error") {
   }
 }
 
-TEST_CASE("a closed pipe is a quiet death") {
+TEST_CASE("a closed output pipe ends the program silently") {
   const Outcome outcome = Sandbox().run(
       "{ maskctl gen full:n=4096 -o -; echo $? >status; } | head -c 10 >/dev/null; cat status");
   CHECK(outcome.out == "141\n");
   CHECK(outcome.err.empty());
 }
 
-TEST_CASE("an interrupt removes what was half written") {
+TEST_CASE("an interrupt removes half-written files") {
   const Outcome outcome = Sandbox().run(
       "mkdir out; env --default-signal=INT timeout --preserve-status -k 20 -s INT 0.4 "
       "maskctl -j 1 gen random:n=60000,sparsity=0.5,seed=1 -o out/big.npy; echo $?; ls -A out");
@@ -446,7 +446,7 @@ TEST_CASE("a file named like a command or starting with a dash is a file") {
   CHECK(sandbox.run("maskctl show --head 1 -- -x.npy").status == 0);
 }
 
-TEST_CASE("colour follows the flag, then the environment, then the terminal") {
+TEST_CASE("colour depends on the flag, then the environment, then the terminal") {
   const Sandbox sandbox;
   const std::string show = "maskctl show samples/heads.npy --style shade";
   const auto colored = [&](const std::string& line) {
@@ -462,7 +462,7 @@ TEST_CASE("colour follows the flag, then the environment, then the terminal") {
   CHECK_FALSE(colored("MASKCTL_COLOR=always " + show + " --color never"));
 }
 
-TEST_CASE("on a terminal drawings have colour and fit") {
+TEST_CASE("drawings on a terminal have colour and fit its size") {
   const Sandbox sandbox;
   const std::string show = "maskctl show gen:causal:n=4096";
   const Outcome plain = sandbox.run_on_terminal("NO_COLOR=1 " + show);
@@ -483,13 +483,13 @@ TEST_CASE("a terminal is neither read as an array nor written to as one") {
   CHECK(contains(writing.out, "refusing to write .npy to a terminal"));
 }
 
-TEST_CASE("a locale without UTF-8 gets ASCII") {
+TEST_CASE("in a locale without UTF-8 drawings are in ASCII") {
   const Outcome outcome = Sandbox().run("LC_ALL=C maskctl show samples/heads.npy");
   CHECK(outcome.status == 0);
   for (const char c : outcome.out) REQUIRE(static_cast<unsigned char>(c) < 128);
 }
 
-TEST_CASE("notes go to stderr and quiet drops them") {
+TEST_CASE("notes are printed on stderr, and --quiet drops them") {
   const Sandbox sandbox;
   sandbox.run("cp samples/heads.npy long.npy; printf xx >>long.npy");
   const Outcome noted = sandbox.run("maskctl stats long.npy");
@@ -516,7 +516,7 @@ TEST_CASE("info lists the arrays of an archive and the kinds that an array fits"
   CHECK(contains(sandbox.run("maskctl info samples/padded.npy --json").out, "\"kind\": null"));
 }
 
-TEST_CASE("JSON is what a JSON reader takes") {
+TEST_CASE("the output of --json can be parsed as JSON") {
   const Sandbox sandbox;
   for (const std::string line :
        {"maskctl info samples/heads.npy samples/cross.npy --json", "maskctl ops --json",

@@ -35,7 +35,7 @@ bool has(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-TEST_CASE("completion: exact answers") {
+TEST_CASE("completion: each command line gives exactly the expected candidates") {
   const Sandbox sandbox;
   const auto [line, expected] = GENERATE(table<std::string, Words>({
       {"sta", {"stats"}},
@@ -98,7 +98,7 @@ TEST_CASE("completion: exact answers") {
   CHECK(found == wanted);
 }
 
-TEST_CASE("completion: arrays of containers, without their data") {
+TEST_CASE("completion: arrays of a container are listed without reading their data") {
   const Sandbox sandbox;
   for (const std::string file : {"samples/batch.npz:", "samples/batch.safetensors:"}) {
     const Words found = candidates(sandbox, "info " + file);
@@ -115,7 +115,7 @@ TEST_CASE("completion: a SOURCE may be a file, which the shell completes") {
   CHECK(has(found, "gen:"));
 }
 
-TEST_CASE("completion: files that cannot be read give nothing, and no message") {
+TEST_CASE("completion: files that cannot be read give no candidates and no message") {
   const Sandbox sandbox;
   sandbox.run(
       "head -c 3000 samples/batch.h5 > cut.h5; head -c 100 samples/batch.npz > cut.npz;"
@@ -128,7 +128,7 @@ TEST_CASE("completion: files that cannot be read give nothing, and no message") 
   CHECK(candidates(sandbox, "").empty());
 }
 
-TEST_CASE("completion: everything has a word and a help of one line") {
+TEST_CASE("completion: each candidate has a description of one line") {
   const Sandbox sandbox;
   for (const std::string& line : lines_of(sandbox.run("maskctl __complete ''").out)) {
     const std::string command = line.substr(0, line.find('\t'));
@@ -143,7 +143,7 @@ TEST_CASE("completion: everything has a word and a help of one line") {
   }
 }
 
-TEST_CASE("completion: typed into shells") {
+TEST_CASE("completion: works when it is typed into bash, zsh and fish") {
   const Sandbox sandbox;
   sandbox.run("cp samples/batch.npz 'my batch.npz'");
   const std::string shell = GENERATE("bash", "zsh", "fish");
@@ -192,11 +192,11 @@ TEST_CASE("manual pages: each is roff without a warning") {
   }
 }
 
-TEST_CASE("manual pages: an unknown one is an error") {
+TEST_CASE("manual pages: an unknown name is an error") {
   check_refused(Sandbox(), "maskctl __man frobnicate", "no manual page of 'frobnicate'");
 }
 
-TEST_CASE("version: names what the program was built with") {
+TEST_CASE("version: the output names the compiler and libraries of the build") {
   const Outcome outcome = Sandbox().run("maskctl -V");
   for (const char* part :
        {"gcc ", "fmt ", "cli11 ", "hdf5 ", "curses ", "eigen ", "cuda ", "vectors "}) {

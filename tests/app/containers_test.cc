@@ -31,7 +31,7 @@ for name in sys.argv[1:]:
 PY
 )";
 
-TEST_CASE("gzip: every command that writes a container packs its arrays") {
+TEST_CASE("gzip: every command that writes a container can compress its arrays") {
   const Sandbox sandbox;
   const std::vector<std::pair<std::string, std::string>> commands = {
       {"apply", "maskctl apply seg.npy --as segments -t causal -o "},
@@ -69,7 +69,7 @@ TEST_CASE("gzip: every command that writes a container packs its arrays") {
   }
 }
 
-TEST_CASE("gzip: level 6 of an npz is np.savez_compressed byte for byte, and reads back the same") {
+TEST_CASE("gzip: an .npz of level 6 has the bytes of np.savez_compressed, and can be read") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(kMakeDocuments +
@@ -84,7 +84,7 @@ TEST_CASE("gzip: level 6 of an npz is np.savez_compressed byte for byte, and rea
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("gzip: formats without it and levels that are none are refused") {
+TEST_CASE("gzip: formats without compression and unknown levels are refused") {
   const Sandbox sandbox;
   for (const std::string dest : {"x.npy", "x.safetensors", "-"}) {
     check_refused(sandbox, "maskctl gen causal:n=8 --gzip 1 -o " + dest,
@@ -113,7 +113,7 @@ TEST_CASE("gzip: append compresses what it adds and copies the rest unchanged") 
   }
 }
 
-TEST_CASE("append: processes that add to one container at once all find their array in it") {
+TEST_CASE("append: if several processes add to one container at once, all arrays are there") {
   const Sandbox sandbox;
   for (const std::string file : {"m.npz", "m.safetensors", "m.h5"}) {
     const Outcome outcome = sandbox.run(
@@ -130,7 +130,7 @@ TEST_CASE("append: processes that add to one container at once all find their ar
   }
 }
 
-TEST_CASE("a write of a whole container waits for those that add to it") {
+TEST_CASE("a write of a whole container waits for processes that add to it") {
   const Sandbox sandbox;
   for (const std::string file : {"m.npz", "m.safetensors", "m.h5"}) {
     const Outcome outcome = sandbox.run(
@@ -195,7 +195,8 @@ TEST_CASE("a write to FILE:NAME keeps the other arrays and the shape") {
   }
 }
 
-TEST_CASE("a replaced HDF5 dataset keeps its attributes, and its second name the old elements") {
+TEST_CASE(
+    "replacing an HDF5 dataset keeps its attributes, and the old elements under its second name") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeThree).status == 0);
   const Outcome outcome = sandbox.run(R"(
@@ -215,7 +216,7 @@ PY
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a new HDF5 dataset has no dimension scales of the one that it replaces") {
+TEST_CASE("a new HDF5 dataset does not take over the dimension scales of the replaced one") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(R"(
 /usr/bin/python3 - <<'PY'
@@ -244,7 +245,7 @@ PY
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a group that is replaced leaves its second name the old arrays") {
+TEST_CASE("replacing a group of an HDF5 file keeps the old arrays under its second name") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(R"(
 /usr/bin/python3 - <<'PY'
@@ -267,7 +268,7 @@ PY
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("tui: :w to an array keeps the others, and asks about that array") {
+TEST_CASE("tui: the command :w FILE:NAME asks about that array only, and keeps the others") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeThree).status == 0);
   const auto typed = [&](const std::string& keys) {
@@ -286,7 +287,7 @@ TEST_CASE("tui: :w to an array keeps the others, and asks about that array") {
   CHECK(sandbox.run("maskctl info all.h5").out == before);
 }
 
-TEST_CASE("a limit of file sizes is one error and leaves nothing") {
+TEST_CASE("a write beyond the limit of file sizes gives one error and leaves no file") {
   const Sandbox sandbox;
   for (const std::string file : {"b.npy", "b.npz", "b.safetensors", "b.h5", "b.h5:/a", "b.png"}) {
     const std::string command =

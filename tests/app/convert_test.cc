@@ -11,7 +11,7 @@ namespace {
 const std::string kMakeIdDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
 const std::string kMakeCausal = "maskctl gen causal:n=4 -o causal.npy\n";
 
-TEST_CASE("convert: a loss is counted, and nothing is written without --lossy") {
+TEST_CASE("convert: says how many cells would be lost, and writes nothing without --lossy") {
   const Sandbox sandbox;
   const Outcome lossy =
       sandbox.run(kMakeCausal + "maskctl convert causal.npy --to padding --lossy -o p.npy");
@@ -35,7 +35,7 @@ TEST_CASE("convert: a loss is counted, and nothing is written without --lossy") 
   CHECK(sandbox.run("maskctl convert causal.npy --to bits --strict -o b.npy").status == 0);
 }
 
-TEST_CASE("convert: roundtrip answers for every kind, with and without a file") {
+TEST_CASE("convert: --roundtrip gives a verdict for every kind, with and without a file") {
   const Sandbox sandbox;
   sandbox.run(kMakeIdDocuments + kMakeCausal);
   for (const std::string kind : {"dense", "segments", "cu_seqlens", "bias", "bits", "runs"}) {
@@ -115,7 +115,7 @@ TEST_CASE("convert: what is written reads back as the same mask") {
   CHECK(outcome.err.empty());
 }
 
-TEST_CASE("convert: append adds to a container and keeps what is there") {
+TEST_CASE("convert: --append adds to a container and keeps its other arrays") {
   const Sandbox sandbox;
   for (const std::string file : {"m.npz", "m.safetensors"}) {
     INFO(file);
@@ -139,7 +139,7 @@ TEST_CASE("convert: append adds to a container and keeps what is there") {
   }
 }
 
-TEST_CASE("convert: wrong requests say what to do") {
+TEST_CASE("convert: errors about wrong requests say what to do") {
   const Sandbox sandbox;
   sandbox.run(kMakeIdDocuments + kMakeCausal);
   const std::vector<std::pair<std::string, std::string>> table = {
@@ -161,7 +161,7 @@ TEST_CASE("convert: wrong requests say what to do") {
   CHECK_FALSE(fs::exists(sandbox.work() / "x.npy"));
 }
 
-TEST_CASE("convert: a kind that is unknown is answered with those that can be written") {
+TEST_CASE("convert: an unknown kind gives an error that lists those that can be written") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(kMakeCausal + "maskctl convert causal.npy --to foo -o f.npy");
   CHECK(outcome.status == 2);

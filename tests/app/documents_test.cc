@@ -42,7 +42,7 @@ np.save('whole.npy', np.array([1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3], np.int32))
 PY
 )sh";
 
-TEST_CASE("documents: --pad-id holds for steps and expectations, and pad-id= goes before it",
+TEST_CASE("documents: --pad-id also applies to steps and expectations, unless they set pad-id=",
           "[documents]") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kArrays).status == 0);
@@ -75,7 +75,8 @@ TEST_CASE("documents: --pad-id holds for steps and expectations, and pad-id= goe
                 "expected a whole number");
 }
 
-TEST_CASE("documents: each form is read by each command, to one answer", "[documents]") {
+TEST_CASE("documents: every command reads every form of documents, with the same answer",
+          "[documents]") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kArrays).status == 0);
   const std::string broken = "gen:full:n=12 -t 'causal | window:keys=5'";
@@ -122,7 +123,7 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
   }
 }
 
-TEST_CASE("documents: one at most is given, and it must fit, in the same words everywhere",
+TEST_CASE("documents: every command refuses two forms, and ids that do not fit, in the same words",
           "[documents]") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kArrays).status == 0);
@@ -142,8 +143,9 @@ TEST_CASE("documents: one at most is given, and it must fit, in the same words e
                 "documents of 2 batches do not fit");
 }
 
-TEST_CASE("documents: why names those of a SOURCE, and blames no step that changed nothing",
-          "[documents]") {
+TEST_CASE(
+    "documents: why names the documents of a SOURCE, and only blames steps that changed a cell",
+    "[documents]") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kArrays).status == 0);
   const std::string out = sandbox.run("maskctl why whole.npy --as segments -t causal 8 4").out;
@@ -159,7 +161,7 @@ TEST_CASE("documents: why names those of a SOURCE, and blames no step that chang
   check_refused(sandbox, "maskctl why gen:causal:n=12 --segments minus.npy b=2,q=6,k=4", "batch");
 }
 
-TEST_CASE("cells: what a report prints can be pasted into why and the inspector", "[documents]") {
+TEST_CASE("cells: why and the inspector accept cells as reports print them", "[documents]") {
   const Sandbox sandbox;
   const std::string mask = "gen:full:n=16,b=2,h=4 -t 'causal | batch:1{heads:3{open:q=9,k=12}}'";
   const std::string found =
@@ -193,7 +195,7 @@ TEST_CASE("cells: what a report prints can be pasted into why and the inspector"
   check_refused(sandbox, "maskctl why " + mask + " row 9", "expected a query and a key");
 }
 
-TEST_CASE("diff and show name the masks that were compared", "[documents]") {
+TEST_CASE("diff and show print the names of the masks that they compare", "[documents]") {
   const Sandbox sandbox;
   const std::string pair = "gen:full:n=64 gen:full:n=64 -t causal --transform-b window:keys=4";
   const std::string out = sandbox.run("maskctl diff " + pair).out;
@@ -210,7 +212,7 @@ TEST_CASE("diff and show name the masks that were compared", "[documents]") {
   CHECK(contains(shown, "A: gen:full:n=8 | causal\nB: gen:full:n=8 | window:keys=4\n"));
 }
 
-TEST_CASE("diff: blocks of any sides", "[documents]") {
+TEST_CASE("diff: blocks may have different numbers of queries and keys", "[documents]") {
   const Sandbox sandbox;
   const std::string pair = "maskctl diff gen:full:n=64 gen:causal:n=64 --block ";
   CHECK(line_of(sandbox.run(pair + "16x32").out, "blocks") == "6 of 8 differ, 16x32 each");
@@ -219,7 +221,8 @@ TEST_CASE("diff: blocks of any sides", "[documents]") {
   check_refused(sandbox, pair + "0", "--block");
 }
 
-TEST_CASE("other planes: a drawing and a key say what is not shown", "[documents]") {
+TEST_CASE("other planes: a drawing counts the leaks and differences that it does not show",
+          "[documents]") {
   const Sandbox sandbox;
   const std::string packed = "'doc:lens=8+8 | causal | batch:27{heads:3{open:q=12,k=4}}'";
   const std::string mask = "gen:full:n=16,b=32,h=4 -t " + packed;
@@ -277,7 +280,8 @@ Index open_cell(const Mask& mask, Index b, Index h, Index q, Index k) {
       ->count({q, q + 1}, {k, k + 1});
 }
 
-TEST_CASE("other planes: leaks and differences of each are those of its cells", "[documents]") {
+TEST_CASE("other planes: the counts of leaks and differences equal a count of cells",
+          "[documents]") {
   std::mt19937_64 random(12);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -329,7 +333,7 @@ Index number_before(const std::string& text, const std::string& word) {
   return std::stoll(digits);
 }
 
-TEST_CASE("documents: show, tui, check and golden count the same leaks and the same padding",
+TEST_CASE("documents: show, tui, check and golden count the same leaks and padding cells",
           "[documents]") {
   const Sandbox sandbox;
   std::mt19937_64 random(31);
@@ -398,7 +402,7 @@ TEST_CASE("documents: show, tui, check and golden count the same leaks and the s
   CHECK(with_both > 0);
 }
 
-TEST_CASE("seq: ids, positions and masks give the lengths that they hold", "[documents]") {
+TEST_CASE("seq: lengths are read from ids, positions and masks", "[documents]") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kArrays).status == 0);
   const auto seq = [&](const std::string& line) { return sandbox.run("maskctl seq " + line).out; };
@@ -411,7 +415,7 @@ TEST_CASE("seq: ids, positions and masks give the lengths that they hold", "[doc
   check_refused(sandbox, "maskctl seq lens " + returns + " --as segments", "returns at token");
 }
 
-TEST_CASE("ops: other names of the field find the step", "[documents]") {
+TEST_CASE("ops: finds a step by the other names that people use for it", "[documents]") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl ops sliding").out == sandbox.run("maskctl ops window").out);
   CHECK(sandbox.run("maskctl ops packing").out == sandbox.run("maskctl ops doc").out);

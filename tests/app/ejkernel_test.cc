@@ -10,7 +10,7 @@ namespace {
 
 const std::string kPacked = " samples/packed.npy --as segments --semantics ejkernel ";
 
-TEST_CASE("ejkernel's golden chains replay through the command", "[ejkernel]") {
+TEST_CASE("the command gives the results of ejkernel's golden chains", "[ejkernel]") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/replay_golden.py").string() + "' '" +
@@ -19,7 +19,7 @@ TEST_CASE("ejkernel's golden chains replay through the command", "[ejkernel]") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a stored MaskInfo loads with all that it held", "[ejkernel]") {
+TEST_CASE("a stored MaskInfo loads with all of its fields", "[ejkernel]") {
   const Sandbox sandbox;
   const std::string show = "maskctl info m.npz --semantics ejkernel --json | sed 's/m.npz//'";
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
@@ -34,7 +34,7 @@ TEST_CASE("a stored MaskInfo loads with all that it held", "[ejkernel]") {
   CHECK(contains(piped.out, "\"open\""));
 }
 
-TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too", "[ejkernel]") {
+TEST_CASE("every command accepts a stored MaskInfo as its SOURCE, also from a pipe", "[ejkernel]") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal -o m.npy").status == 0);
@@ -59,7 +59,7 @@ TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too", "[e
   CHECK(piped.out == sandbox.run("maskctl stats m.npy").out);
 }
 
-TEST_CASE("sources reach the constructors of ejkernel", "[ejkernel]") {
+TEST_CASE("each kind of SOURCE is made into a MaskInfo by the matching constructor", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; "
@@ -80,7 +80,7 @@ TEST_CASE("sources reach the constructors of ejkernel", "[ejkernel]") {
   CHECK(printed("gen:random:sparsity=0.5,seed=1,n=4 --print q_lens") == "None ");
 }
 
-TEST_CASE("info --print gives any array of a MaskInfo", "[ejkernel]") {
+TEST_CASE("info --print prints every array of a MaskInfo", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.int32([[1,1,2,2,-1]]))"
@@ -131,7 +131,7 @@ TEST_CASE("apply --to bias writes the bias of a MaskInfo", "[ejkernel]") {
   CHECK(contains(refused.err, "--to bias goes with --semantics ejkernel"));
 }
 
-TEST_CASE("steps of ejkernel take one number per batch", "[ejkernel]") {
+TEST_CASE("steps of ejkernel accept one number per batch entry", "[ejkernel]") {
   const Sandbox sandbox;
   const Outcome same = sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.zeros((3, 8), n.int32)); "
@@ -145,7 +145,7 @@ TEST_CASE("steps of ejkernel take one number per batch", "[ejkernel]") {
   CHECK(same.status == 0);
 }
 
-TEST_CASE("the debug lines of ejkernel go to stderr", "[ejkernel]") {
+TEST_CASE("the debug lines of ejkernel are printed on stderr", "[ejkernel]") {
   const Sandbox sandbox;
   const std::string line = "maskctl apply" + kPacked + "-t causal -o m.npy -f";
   const std::string first = "[MaskInfo Debug] Calling type.from_segments()\n";
@@ -157,7 +157,8 @@ TEST_CASE("the debug lines of ejkernel go to stderr", "[ejkernel]") {
   CHECK(sandbox.run("EJKERNEL_MASK_DEBUG=0 " + line).err.empty());
 }
 
-TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint", "[ejkernel]") {
+TEST_CASE("without --semantics ejkernel, steps refuse MaskInfo's arguments with a hint",
+          "[ejkernel]") {
   for (const std::string step :
        {"window:both=4,mode=decode", "window:both=4,index=3", "tokens:x.npy,update=yes"}) {
     const Outcome outcome =
@@ -168,7 +169,7 @@ TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint", "[ejkern
   }
 }
 
-TEST_CASE("blockmap gives the arrays of a dense mask whatever the source", "[ejkernel]") {
+TEST_CASE("blockmap gives the same arrays for a lazy mask and its dense copy", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run("maskctl apply samples/packed.npy --as segments -t causal -o dense.npy");
   for (const std::string how : {"", "--dkv ", "--no-shrink ", "--q-shards 3 ", "--no-downcast "}) {
@@ -182,7 +183,7 @@ TEST_CASE("blockmap gives the arrays of a dense mask whatever the source", "[ejk
   }
 }
 
-TEST_CASE("numbers of seq agree with numpy") {
+TEST_CASE("seq computes the same numbers as numpy") {
   const Outcome outcome = Sandbox().run(R"(/usr/bin/python3 - <<'END'
 import numpy as n, subprocess
 lens = n.array([5, 0, 3, 1, 0, 7]); cu = n.concatenate([[0], lens.cumsum()]).astype(n.int32)
@@ -209,7 +210,7 @@ END)");
   CHECK(outcome.out == "equal\n");
 }
 
-TEST_CASE("pictures are written by their suffix") {
+TEST_CASE("the suffix of a file chooses the format of a picture") {
   const Sandbox sandbox;
   const auto start = [&](const std::string& file) {
     return slurp(sandbox.work() / file).substr(0, 15);

@@ -67,7 +67,7 @@ std::string with_row(std::string page, const LintRule& rule, const LintRule* bef
   return page.insert(page.find('\n', place(*before)) + 1, page_row(rule));
 }
 
-TEST_CASE("each finding can be provoked, and says what, where, why and what to do in each format") {
+TEST_CASE("each finding has an example that provokes it, and is read back from each format") {
   const Sandbox sandbox;
   std::string examples;
   for (const LintRule& rule : lint_rules()) {
@@ -80,7 +80,7 @@ TEST_CASE("each finding can be provoked, and says what, where, why and what to d
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("docs/lint.md lists every finding as its row has it", "[golden]") {
+TEST_CASE("docs/lint.md lists every finding, in the words of its row", "[golden]") {
   const fs::path path = kRoot / "docs/lint.md";
   std::string page = slurp(path);
   const LintRule* before = nullptr;

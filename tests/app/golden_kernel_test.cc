@@ -56,7 +56,7 @@ TEST_CASE("golden: a kernel's entry that cannot be judged says what is missing")
   CHECK(contains(outcome.out, "name its output, out = \"run.npz:out\""));
 }
 
-TEST_CASE("golden: expectations, shapes and numbers that close") {
+TEST_CASE("golden: entries may state expectations, a shape, and numbers that close") {
   const Sandbox sandbox;
   spit(sandbox.work() / "m.toml", R"([[golden]]
 name = "bert"
@@ -112,7 +112,7 @@ TEST_CASE("golden: init writes a manifest of masks as they are now") {
   CHECK(contains(sandbox.run("maskctl golden init none.toml").err, "which masks?"));
 }
 
-TEST_CASE("golden: the first red run of a new manifest has a cause") {
+TEST_CASE("golden: the first failed check of a new manifest names a cause") {
   const Sandbox sandbox;
   const Outcome red = sandbox.run(
       "mkdir -p masks && maskctl gen window:keys=100,n=5000 -o masks/win.npz --to runs\n"
@@ -134,7 +134,7 @@ TEST_CASE("golden: the first red run of a new manifest has a cause") {
   CHECK(sandbox.run("maskctl golden check ci/golden.toml masks/win.npz").status == 0);
 }
 
-TEST_CASE("golden: init keeps how its SOURCEs are read") {
+TEST_CASE("golden: init writes down how its SOURCEs are read") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(
       "cp samples/packed.npy ids.npy\n"
@@ -157,7 +157,7 @@ TEST_CASE("golden: init keeps how its SOURCEs are read") {
   CHECK(contains(elsewhere.err, "the manifest says how a mask is read: its keys transforms, as,"));
 }
 
-TEST_CASE("golden: several expectations of one entry, and an update that cannot be leaves all") {
+TEST_CASE("golden: if one entry cannot be updated, update changes no entry") {
   const Sandbox sandbox;
   const std::string text =
       "[[golden]]\nname = \"first\"\nsource = \"gen:causal:n=8\"\n"
@@ -178,7 +178,7 @@ TEST_CASE("golden: several expectations of one entry, and an update that cannot 
   CHECK(fs::exists(sandbox.work() / "first.npz"));
 }
 
-TEST_CASE("golden: what a red run wrote goes when the mask is right again") {
+TEST_CASE("golden: the array that a failed check writes is removed by the next passed one") {
   const Sandbox sandbox;
   spit(sandbox.work() / "m.toml",
        "[[golden]]\nname = \"win\"\nsource = \"win.npy\"\nexpect.array = \"golden/win.npz\"\n");
@@ -190,7 +190,7 @@ TEST_CASE("golden: what a red run wrote goes when the mask is right again") {
   CHECK_FALSE(fs::exists(sandbox.work() / "golden/win.new.npz"));
 }
 
-TEST_CASE("golden: errors speak of keys, and a kernel has its layout") {
+TEST_CASE("golden: errors name keys of the manifest, and a kernel may set its layout") {
   const Sandbox sandbox;
   const auto turned = [&](const std::string& layout) {
     std::string out = entry("turned", "8");

@@ -32,7 +32,7 @@ void rewrite(const fs::path& path, const std::string& text) {
 
 std::string status_text(int status) { return status == 0 ? "" : std::to_string(status) + "\n"; }
 
-TEST_CASE("JUnit of golden check keeps names that are not ASCII") {
+TEST_CASE("the JUnit report of golden check keeps names that are not ASCII") {
   const Sandbox sandbox;
   spit(sandbox.work() / "m.toml",
        "[[golden]]\nname = \"Fenster <\u00fc>\"\nsource = \"gen:causal:n=4\"\n"
@@ -42,7 +42,7 @@ TEST_CASE("JUnit of golden check keeps names that are not ASCII") {
   CHECK(contains(slurp(sandbox.work() / "j.xml"), "name=\"Fenster &lt;\u00fc&gt;\""));
 }
 
-TEST_CASE("JUnit of golden check takes the place of no other file") {
+TEST_CASE("golden check refuses to overwrite a file other than XML with its JUnit report") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "maskctl gen causal:n=4 -o a.npy && maskctl golden init g.toml a.npy && "
@@ -53,7 +53,7 @@ TEST_CASE("JUnit of golden check takes the place of no other file") {
   CHECK(slurp(sandbox.work() / "g.toml") == slurp(sandbox.work() / "kept"));
 }
 
-TEST_CASE("commands print what their golden files hold") {
+TEST_CASE("commands print the text of their golden files") {
   const bool update = std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr;
   const auto folders = cases();
   REQUIRE(folders.size() >= 20);

@@ -7,7 +7,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("no command prints what a hostile name holds, in any form") {
+TEST_CASE("no command prints the control characters of a hostile name") {
   const std::string script = std::string(MASKCTL_SOURCE_DIR) + "/tests/app/hostile_names.py";
   const Outcome outcome =
       Sandbox().run("mkdir empty && cd empty && /usr/bin/python3 '" + script + "'");
@@ -15,7 +15,7 @@ TEST_CASE("no command prints what a hostile name holds, in any form") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a name is read as what it is and shown with escapes") {
+TEST_CASE("a hostile file name can be read, and is shown with escapes") {
   const Sandbox sandbox;
   const std::string name = "'a\x1b[2J\nb\xE2\x80\xAE.npy'";
   CHECK(sandbox.run("maskctl gen causal:n=2 -o " + name).status == 0);
@@ -29,7 +29,7 @@ TEST_CASE("a name is read as what it is and shown with escapes") {
   CHECK(contains(missing.err, "c\\u009b\\x7f\\xff.npy"));
 }
 
-TEST_CASE("drawings keep their own colours beside an escaped name") {
+TEST_CASE("drawings keep their colours next to an escaped name") {
   const Outcome drawn = Sandbox().run(
       "maskctl -q gen causal:n=2 -o 'x\x1b[31m.npy' && maskctl show --color always "
       "'x\x1b[31m.npy'");

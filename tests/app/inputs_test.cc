@@ -12,7 +12,7 @@ std::string python(const std::string& code) {
   return "/usr/bin/python3 -W ignore -c \"import numpy as np\n" + code + "\"\n";
 }
 
-TEST_CASE("info: type and shape of anything, and bad files hide nothing") {
+TEST_CASE("info: prints the type and shape of any array, also next to bad files") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       python("np.save('complex.npy', np.zeros((2, 3), np.complex64))\n"
@@ -39,7 +39,7 @@ TEST_CASE("info: type and shape of anything, and bad files hide nothing") {
   CHECK(contains(json.out, "\"open\": "));
 }
 
-TEST_CASE("info: additive masks of a bfloat16 model, however they were saved") {
+TEST_CASE("info: reads additive masks of a bfloat16 model from float32 and from untyped bytes") {
   const Sandbox sandbox;
   // One array is what mask.float().numpy() gives, the other bfloat16 of ml_dtypes as numpy saves
   // it.
@@ -57,7 +57,7 @@ TEST_CASE("info: additive masks of a bfloat16 model, however they were saved") {
   CHECK(contains(outcome.out, "  array     bfloat16 (1, 1, 6, 6)\n  kind      bias\n"));
 }
 
-TEST_CASE("a given limit closes all numbers at or below it, however many they are") {
+TEST_CASE("--closed-below closes all numbers at or below the limit, however many there are") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(python("m = np.where(np.tri(4, dtype=bool), 0, -5.0)\n"
@@ -68,7 +68,7 @@ TEST_CASE("a given limit closes all numbers at or below it, however many they ar
   CHECK(contains(outcome.err, "closed cells hold numbers from -7 to -5"));
 }
 
-TEST_CASE("a key padding with axes of one is read where scores are broadcast") {
+TEST_CASE("a key padding mask of shape [B,1,1,K] is broadcast to all queries") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       python("m = np.zeros((2, 1, 1, 4), np.float32); m[1, ..., 3] = -10000\n"
@@ -85,7 +85,7 @@ TEST_CASE("a key padding with axes of one is read where scores are broadcast") {
         "equal: 28 cells open in both\nequal: 28 cells open in both\n");
 }
 
-TEST_CASE("files of other programs are refused by what they are") {
+TEST_CASE("a file of another program is refused, with a message that says what it is") {
   const Sandbox sandbox;
   sandbox.run(
       python("import zipfile\n"
@@ -131,7 +131,7 @@ TEST_CASE("a dense file that is too large is refused before its first byte") {
   CHECK(sandbox.run("maskctl gen causal:n=1000000 -o m.npz --to runs").status == 0);
 }
 
-TEST_CASE("attend: native sparse attention takes values of their own width") {
+TEST_CASE("attend: values of native sparse attention may have a width of their own") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       python("np.save('blocks.npy', np.zeros((1, 64, 1, 1), np.int32))") +

@@ -45,7 +45,7 @@ TEST_CASE("mutants counts what a command accepts, refuses, and cannot judge") {
   CHECK(contains(sandbox.run(left).out, "\n0\n"));
 }
 
-TEST_CASE("mutants are files that verify reads, with their truths beside them") {
+TEST_CASE("mutants writes files that verify reads, and a manifest of their truths") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(
       "maskctl mutants gen:window:keys=9,n=40 --count 6 --heads 4 --kv-heads 2 --dim 16 --sinks 1 "
@@ -73,7 +73,7 @@ TEST_CASE("mutants are files that verify reads, with their truths beside them") 
   CHECK(sandbox.run("ls b | wc -l").out == "3\n");
 }
 
-TEST_CASE("mutants tries rules, and answers with its exit status") {
+TEST_CASE("mutants tries rules; its exit status says if a rule accepts a wrong kernel") {
   const Sandbox sandbox;
   const std::string mutants = "maskctl mutants gen:causal:n=48 --count 6 --dim 16 ";
   const std::string gross = "--only mask-dropped --only right-rounded ";
@@ -94,7 +94,7 @@ TEST_CASE("mutants tries rules, and answers with its exit status") {
         sandbox.run(mutants + "--seed 1 --rule fa --json | grep -v seconds").out);
 }
 
-TEST_CASE("mutants refuses what it cannot do, in one line") {
+TEST_CASE("mutants refuses impossible requests in one line") {
   const Sandbox sandbox;
   const auto refused = [&](const std::string& words, const std::string& why) {
     const Outcome outcome = sandbox.run("maskctl mutants " + words);
@@ -122,7 +122,7 @@ TEST_CASE("mutants refuses what it cannot do, in one line") {
   refused("gen:causal:n=8 --count 1 --out samples/README.md", "expected a folder");
 }
 
-TEST_CASE("mutants stops at once when it is interrupted, and ends its judge") {
+TEST_CASE("mutants stops at once when it is interrupted, and ends the command of --judge") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "mkdir tmp && cat > stop.py <<'END'\n"

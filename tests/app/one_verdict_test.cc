@@ -166,7 +166,8 @@ std::vector<std::string> texts_of(const std::string& json, const std::string& ke
   return out;
 }
 
-TEST_CASE("check: the library, the command and the inspector say the same", "[verdicts]") {
+TEST_CASE("check: the library, the command and the inspector report the same findings",
+          "[verdicts]") {
   const test::Sandbox box;
   for (unsigned seed = 0; seed < test::rounds(500U); ++seed) {
     const Question question = Draws(seed).question(box.work());
@@ -196,7 +197,7 @@ TEST_CASE("check: the library, the command and the inspector say the same", "[ve
   }
 }
 
-TEST_CASE("diff: the inspector says what the command says", "[verdicts]") {
+TEST_CASE("diff: the inspector reports what the command reports", "[verdicts]") {
   const test::Sandbox box;
   for (unsigned seed = 0; seed < test::rounds(500U); ++seed) {
     const auto [a, b] = Draws(seed).two(box.work());
@@ -267,7 +268,7 @@ void write_run(const std::filesystem::path& path, const KernelRun& run) {
   write_arrays(path.string(), arrays, {.force = true});
 }
 
-TEST_CASE("verify: the library, the command and golden files say the same", "[verdicts]") {
+TEST_CASE("verify: the library, the command and golden files give the same verdict", "[verdicts]") {
   const test::Sandbox box;
   std::vector<std::string> told;  // by the library
   std::string manifest;

@@ -59,7 +59,7 @@ std::string test_sources() {
   return text;
 }
 
-TEST_CASE("what only the library has is no option of a command, and a test calls it") {
+TEST_CASE("what pages mark as library only is no option of a command, and a test calls it") {
   const std::string options = options_page(), tests = test_sources();
   int rows = 0;
   for (const char* const page : {"ejkernel.md", "attention.md"}) {

@@ -20,7 +20,7 @@ std::string cells_of(const Sandbox& sandbox, const std::string& words) {
   return said.out + said.err;
 }
 
-TEST_CASE("page: the runs of a page are the cells of the mask, equal planes once", "[page]") {
+TEST_CASE("page: its runs are the cells of the mask, and equal planes are stored once", "[page]") {
   const Sandbox sandbox;
   for (const auto& [words, planes] :
        {std::pair{"samples/leaked.npy", "1 planes"},
@@ -51,7 +51,8 @@ TEST_CASE("page: a batch of 32 x 4 masks of 4096 x 4096 takes less than 2 MB", "
   CHECK(sandbox.run("grep -o '\"members\"' p.html | wc -l").out == "128\n");
 }
 
-TEST_CASE("page: it says what check finds, each step, and what is left out", "[page]") {
+TEST_CASE("page: it has the findings of check, each step, and a note about what is left out",
+          "[page]") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("maskctl show samples/leaked.npy --segments samples/leaked_ids.npy --tokens "
@@ -77,7 +78,8 @@ TEST_CASE("page: it says what check finds, each step, and what is left out", "[p
             .out == "1\n");
 }
 
-TEST_CASE("page: too many runs are drawn in units of several cells, which a note says", "[page]") {
+TEST_CASE("page: a mask of too many runs is drawn in units of several cells, with a note",
+          "[page]") {
   const Sandbox sandbox;
   const Outcome shown =
       sandbox.run("maskctl show gen:random:n=10000,sparsity=0.5 -o p.html && stat -c %s p.html");

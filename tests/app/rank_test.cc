@@ -24,7 +24,7 @@ std::string shape_of(const std::string& command) {
   return outcome.out;
 }
 
-TEST_CASE("rank: apply keeps the axes of its SOURCE") {
+TEST_CASE("rank: apply writes as many axes as its SOURCE has") {
   CHECK(shape_of("apply two.npy -t window:both=1") == "(6, 6)\n");
   CHECK(shape_of("apply three.npy -t window:both=1") == "(1, 6, 6)\n");
   CHECK(shape_of("apply four.npy -t window:both=1") == "(1, 1, 6, 6)\n");
@@ -33,7 +33,7 @@ TEST_CASE("rank: apply keeps the axes of its SOURCE") {
   CHECK(shape_of("apply gen:causal:n=6") == "(1, 1, 6, 6)\n");
 }
 
-TEST_CASE("rank: convert keeps the axes of its SOURCE") {
+TEST_CASE("rank: convert writes as many axes as its SOURCE has") {
   CHECK(shape_of("convert two.npy --to bias") == "(6, 6)\n");
   CHECK(shape_of("convert two.npy --to blockmap --block 2 --lossy") == "(3, 3)\n");
   CHECK(shape_of("convert three.npy --to bias") == "(1, 6, 6)\n");
@@ -44,7 +44,7 @@ TEST_CASE("rank: convert keeps the axes of its SOURCE") {
   CHECK(shape_of("convert ids.npy --as segments --to dense") == "(6, 6)\n");
 }
 
-TEST_CASE("rank: combine keeps the most axes") {
+TEST_CASE("rank: combine writes as many axes as the SOURCE with the most") {
   CHECK(shape_of("combine --op and two.npy two.npy") == "(6, 6)\n");
   CHECK(shape_of("combine --op and two.npy three.npy") == "(1, 6, 6)\n");
   CHECK(shape_of("combine --op and two.npy four.npy") == "(1, 1, 6, 6)\n");

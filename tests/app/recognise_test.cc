@@ -16,7 +16,7 @@ std::string field(const std::string& out, const std::string& label) {
   return out.substr(begin, out.find('\n', begin) - begin);
 }
 
-TEST_CASE("the printed pipeline makes the mask again from an all-open one") {
+TEST_CASE("the printed pipeline, applied to an all-open mask, makes the mask again") {
   const std::string cases[] = {
       "gen:window:keys=12,n=90 -t sinks:n=3 -t causal",
       "gen:causal:q=40,k=70,align=bottom-right",
@@ -48,7 +48,7 @@ TEST_CASE("the printed pipeline makes the mask again from an all-open one") {
   }
 }
 
-TEST_CASE("the exit status distinguishes recognised, not recognised and trouble") {
+TEST_CASE("the exit status is 0 for a recognised mask, 1 for another, 2 for an error") {
   const Sandbox box;
   CHECK(box.run("maskctl recognize gen:causal:n=16").status == 0);
   const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");
@@ -58,7 +58,8 @@ TEST_CASE("the exit status distinguishes recognised, not recognised and trouble"
   CHECK(box.run("maskctl recognise").status == 2);
 }
 
-TEST_CASE("arrays go where --write says, and are named when they are not written") {
+TEST_CASE(
+    "arrays are written to the file of --write, or named with the option that would write them") {
   const Sandbox box;
   const std::string source = "gen:segments:n=60,docs=4,interleave=token,seed=4 -t causal";
   const Outcome kept = box.run("maskctl recognise " + source);
@@ -72,7 +73,7 @@ TEST_CASE("arrays go where --write says, and are named when they are not written
   CHECK(box.run("maskctl recognise " + source + " --write ids.npy --force").status == 0);
 }
 
-TEST_CASE("JSON names the cells that are not explained") {
+TEST_CASE("JSON lists the cells that the pipeline does not explain") {
   const Sandbox box;
   const Outcome found =
       box.run("maskctl recognise gen:causal:n=100 -t pad:lens=99 --max-steps 1 --json");

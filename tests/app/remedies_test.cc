@@ -154,7 +154,7 @@ void make_inputs(const Sandbox& sandbox) {
   }
 }
 
-TEST_CASE("remedies: each is named where it helps, and helps") {
+TEST_CASE("remedies: each is named by the refused command, which succeeds with it") {
   const Sandbox sandbox;
   make_inputs(sandbox);
   for (const RemedyCase& row : remedy_cases()) {
@@ -176,7 +176,7 @@ TEST_CASE("remedies: each is named where it helps, and helps") {
   }
 }
 
-TEST_CASE("remedies: what reading back is said to need is what it needs") {
+TEST_CASE("remedies: the options that convert names for reading a file back are needed") {
   const Sandbox sandbox;
   int noted = 0;
   for (const std::string kind : {"cu_seqlens", "pairs", "bits", "runs", "segments", "padding"}) {
@@ -204,7 +204,7 @@ TEST_CASE("remedies: what reading back is said to need is what it needs") {
   CHECK(noted >= 3);
 }
 
-TEST_CASE("remedies: a backend that is not known by its name suggests the one that is meant") {
+TEST_CASE("remedies: an unknown backend gives an error that suggests the closest name") {
   const Sandbox sandbox;
   const Outcome refused = sandbox.run("maskctl attend mean_pooling --backend gpu");
   CHECK(refused.status == 2);
@@ -243,7 +243,7 @@ TEST_CASE("remedies: every option that a message names is an option") {
   CHECK(seen > 100);
 }
 
-TEST_CASE("remedies: each that the library gives has a case, in the words of the command") {
+TEST_CASE("remedies: each kind that the library gives has a test case here") {
   std::set<std::string> covered;
   for (const RemedyCase& row : remedy_cases()) covered.insert(row.kind);
   covered.insert("kBuildWith");  // no option of a command: without_parts_test.cc

@@ -7,7 +7,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("docs/json.md has every field that is printed, and no other", "[ejkernel]") {
+TEST_CASE("docs/json.md lists exactly the fields that are printed", "[ejkernel]") {
   const std::string root = MASKCTL_SOURCE_DIR;
   const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + root +
                                         "/tests/app/json_fields.py' '" + root + "/docs/json.md'");
@@ -15,21 +15,21 @@ TEST_CASE("docs/json.md has every field that is printed, and no other", "[ejkern
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("check finds each planted fault, and has no alarm on masks that stacks make") {
+TEST_CASE("check finds each planted fault, and gives no warning about masks of real stacks") {
   const std::string script = std::string(MASKCTL_SOURCE_DIR) + "/tests/app/check_faults.py";
   const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + script + "' --rounds 3");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("verify --solve answers what people reported: the cells, the cause and a drawing") {
+TEST_CASE("verify --solve explains reported bugs: the cells, the cause and a drawing") {
   const std::string script = std::string(MASKCTL_SOURCE_DIR) + "/tests/app/solved_threads.py";
   const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + script + "'");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("what a step reopens and what the mask shows of it are one finding") {
+TEST_CASE("cells of the future that a step reopens are reported as one finding") {
   const Outcome found =
       Sandbox().run("maskctl check gen:full:n=32 -t 'causal | open:q=3-5,k=20-22'");
   INFO(found.out << found.err);
@@ -41,7 +41,8 @@ TEST_CASE("what a step reopens and what the mask shows of it are one finding") {
   CHECK_FALSE(contains(found.out, "step-reopens-order"));
 }
 
-TEST_CASE("single cells are unknown in a file, and known where steps have made the mask") {
+TEST_CASE(
+    "check says that single cells of an irregular mask were not judged, unless steps made it") {
   const Sandbox sandbox;
   const Outcome of_file = sandbox.run(
       "maskctl gen random:sparsity=0.2,n=64,seed=1 -o a.npy && maskctl apply a.npy -t causal -o "

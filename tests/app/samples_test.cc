@@ -23,7 +23,7 @@ std::string commands_of(const fs::path& page) {
 }
 
 // The commands of samples/bugs/README.md end with status 1, and are tested in bugs_test.cc instead.
-TEST_CASE("samples: the page shows what the command prints") {
+TEST_CASE("samples: the commands of the page print what the page shows") {
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" MASKCTL_SOURCE_DIR
                     "/tests/check_docs.py' '" MASKCTL_COMMAND "' samples/README.md");
@@ -31,7 +31,7 @@ TEST_CASE("samples: the page shows what the command prints") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("documentation: its pictures are what the commands draw") {
+TEST_CASE("documentation: commands draw the pictures that pages show") {
   const Sandbox sandbox;
   struct Picture {
     std::string page, name, command, how;  // `how`: options that the page leaves out

@@ -30,7 +30,7 @@ for result in run["results"]:
 END
 )";
 
-TEST_CASE("SARIF has the bytes of the cell, whatever order and type the array has") {
+TEST_CASE("SARIF gives the bytes of a cell in the file for any order and type of array") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(kReadSarif + R"(cat >make.py <<'END'
 import numpy as np
@@ -69,7 +69,7 @@ python3 make.py)");
   CHECK(offset.out == wanted.out);
 }
 
-TEST_CASE("SARIF contains the pipeline where no file has the mask, and the line of the step") {
+TEST_CASE("SARIF contains the pipeline of a generated mask, and the line of the step") {
   const Sandbox sandbox;
   sandbox.run(kReadSarif);
   const Outcome made = sandbox.run(

@@ -7,7 +7,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("stats of several SOURCEs: each under its name, and a bad one does not stop the others") {
+TEST_CASE("stats prints each SOURCE under its name, and goes on after a bad one") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run("maskctl stats gen:causal:n=4 nope.npy samples/heads.npy");
   CHECK(outcome.status == 2);
@@ -16,7 +16,7 @@ TEST_CASE("stats of several SOURCEs: each under its name, and a bad one does not
   CHECK(contains(outcome.out, "\n\nsamples/heads.npy:\nshape       [B 1, H 4, Q 16, K 16]"));
 }
 
-TEST_CASE("several SOURCEs as JSON are one list, with what could not be read") {
+TEST_CASE("JSON of several SOURCEs is one list, with an error for each that cannot be read") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "maskctl stats gen:causal:n=4 nope.npy --json | "
@@ -27,7 +27,7 @@ TEST_CASE("several SOURCEs as JSON are one list, with what could not be read") {
         "maskctl.list/1 ['maskctl.stats/1', 'cannot read nope.npy: No such file or directory']\n");
 }
 
-TEST_CASE("a container stands for its masks; what is none is left out with a note") {
+TEST_CASE("a container is read as all of its masks; other arrays are skipped with a note") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run("maskctl recognise samples/batch.npz");
   CHECK(outcome.status == 1);  // one of the masks has a leak
@@ -37,7 +37,7 @@ TEST_CASE("a container stands for its masks; what is none is left out with a not
   CHECK(contains(outcome.err, "; left out\n"));
 }
 
-TEST_CASE("a damaged array of a container is an error beside the answers about the others") {
+TEST_CASE("a damaged array of a container gives an error, and the other arrays are answered") {
   const Sandbox sandbox;
   CHECK(sandbox
             .run("/usr/bin/python3 -c \"import numpy as np, zipfile\n"
@@ -55,7 +55,7 @@ TEST_CASE("a damaged array of a container is an error beside the answers about t
   }
 }
 
-TEST_CASE("a container without a mask is an error, and one with a single mask is that mask") {
+TEST_CASE("a container without a mask is an error, and a container with one mask is read as it") {
   const Sandbox sandbox;
   const Outcome none = sandbox.run(
       "/usr/bin/python3 -c 'import numpy as np; np.savez(\"n.npz\", a=np.zeros((5, 4, 3, 2, 1)), "
@@ -68,7 +68,7 @@ TEST_CASE("a container without a mask is an error, and one with a single mask is
   CHECK(runs.out.starts_with("shape "));
 }
 
-TEST_CASE("check of several SOURCEs: one JUnit document with a suite for each") {
+TEST_CASE("check writes one JUnit document with a suite for each SOURCE") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run("maskctl check samples/heads.npy samples/leaked.npy --format junit");
@@ -81,8 +81,7 @@ TEST_CASE("check of several SOURCEs: one JUnit document with a suite for each") 
   CHECK(contains(sarif.out, "samples/leaked.npy"));
 }
 
-TEST_CASE(
-    "check of a folder: each file is named, and what cannot be read is reported, and no end") {
+TEST_CASE("check of a folder names each file, and goes on after files that cannot be read") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("mkdir -p folder/below && maskctl gen causal:n=8 -o folder/a.npy && maskctl "
@@ -110,7 +109,7 @@ TEST_CASE(
       sandbox.run("rm -r folder/below; maskctl -q check folder").out.starts_with("folder/a.npy:"));
 }
 
-TEST_CASE("a pattern of files names those that match, in the order of their names") {
+TEST_CASE("a pattern of files is read as the matching files, in the order of their names") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("mkdir m && for n in 3 10 2; do maskctl gen causal:n=$n -o m/$n.npy; done && "
@@ -148,7 +147,7 @@ TEST_CASE("a pattern of files names those that match, in the order of their name
           .status == 0);
 }
 
-TEST_CASE("a pattern of arrays names those of a container that match") {
+TEST_CASE("a pattern of arrays is read as the matching arrays of a container") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("maskctl gen causal:n=4 -o m.npz:a/0 && maskctl gen full:n=4 -o m.npz:a/1 && "
@@ -167,7 +166,7 @@ TEST_CASE("a pattern of arrays names those of a container that match") {
   CHECK(contains(sides.out, "qkv.npz:q:\n"));
 }
 
-TEST_CASE("a pattern of the datasets of an HDF5 file names those of a group", "[hdf5]") {
+TEST_CASE("a pattern of HDF5 datasets is read as the matching datasets of a group", "[hdf5]") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("maskctl gen causal:n=4 -o m.h5:/l/0 && maskctl gen full:n=4 -o m.h5:/l/1 && "
@@ -180,7 +179,7 @@ TEST_CASE("a pattern of the datasets of an HDF5 file names those of a group", "[
   CHECK_FALSE(contains(group.out, "m.h5:/x"));
 }
 
-TEST_CASE("answers of one line stand one below the other") {
+TEST_CASE("answers of one line are printed without empty lines between them") {
   const Sandbox sandbox;
   const Outcome all =
       sandbox.run("maskctl -q check gen:causal:n=4 gen:full:n=4 gen:causal:n=5 -e causal");
@@ -193,7 +192,7 @@ TEST_CASE("answers of one line stand one below the other") {
   CHECK(contains(mixed.out, "\n\ngen:causal:n=5:\nok    causal\n"));
 }
 
-TEST_CASE("check compares descriptions of one batch without a mask") {
+TEST_CASE("check compares ids and lengths of one batch with each other, without a mask") {
   const Sandbox sandbox;
   REQUIRE(sandbox
               .run("maskctl gen segments:lens=3+2,pad=1 -o ids.npy && maskctl gen "
@@ -220,7 +219,7 @@ TEST_CASE("check compares descriptions of one batch without a mask") {
                  "of --segments"));
 }
 
-TEST_CASE("explain prints a finding, and knows what was meant") {
+TEST_CASE("explain prints a finding, and suggests the closest id for a misspelled one") {
   const Sandbox sandbox;
   const Outcome page = sandbox.run("maskctl explain document-leak");
   CHECK(page.out.starts_with("error: document-leak: queries see keys of other documents\n"));
@@ -232,7 +231,7 @@ TEST_CASE("explain prints a finding, and knows what was meant") {
   CHECK(contains(sandbox.run("maskctl __complete explain near").out, "nearly\t"));
 }
 
-TEST_CASE("wrong steps are told once, not for each SOURCE") {
+TEST_CASE("a wrong step is reported once, not for each SOURCE") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run("maskctl stats gen:causal:n=4 gen:causal:n=5 -t sliding_window:keys=2");
@@ -241,7 +240,7 @@ TEST_CASE("wrong steps are told once, not for each SOURCE") {
   CHECK(contains(outcome.err, "unknown step 'sliding_window'; did you mean 'window'?"));
 }
 
-TEST_CASE("a command may follow its flags, and words of others are understood") {
+TEST_CASE("flags may precede the command, and words of other tools give a suggestion") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl --json stats gen:causal:n=4").out.starts_with("{"));
   CHECK(contains(sandbox.run("maskctl draw x").err, "did you mean 'show'?"));
@@ -250,7 +249,7 @@ TEST_CASE("a command may follow its flags, and words of others are understood") 
   CHECK_FALSE(contains(head.err, "did you mean"));
 }
 
-TEST_CASE("a generated mask is explained by its step") {
+TEST_CASE("why names the step of a generated mask") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run("maskctl why gen:causal:n=16 3 5");
   CHECK(outcome.status == 1);
@@ -268,7 +267,7 @@ TEST_CASE("show draws several SOURCEs as text, and one as a picture") {
   CHECK(contains(picture.err, "--head all"));
 }
 
-TEST_CASE("each side of diff, combine and an overlay is read by options of its own") {
+TEST_CASE("both SOURCEs of diff, combine and an overlay have options for reading them") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "maskctl gen segments:lens=3+5 -o seg.npy && maskctl apply seg.npy --as segments -t causal "
@@ -280,7 +279,7 @@ TEST_CASE("each side of diff, combine and an overlay is read by options of its o
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a named pipe is opened once: who writes into it is heard to the end") {
+TEST_CASE("a named pipe is opened once and read to its end") {
   const Sandbox sandbox;
   const std::string command = GENERATE("info", "stats", "show", "check --exit-zero", "recognise");
   const Outcome outcome = sandbox.run(

@@ -31,7 +31,7 @@ std::string interrupted(const std::string& command, const std::string& signal,
          "/usr/bin/python3 stop.py\n";
 }
 
-TEST_CASE("Ctrl-C ends long work with status 130, without a word and without a file") {
+TEST_CASE("Ctrl-C ends long work with status 130, no output and no file") {
   const Sandbox sandbox;
   const std::string command =
       GENERATE("maskctl gen random:sparsity=0.5,n=65536 -o out.npy --max-bytes 8G",
@@ -43,7 +43,7 @@ TEST_CASE("Ctrl-C ends long work with status 130, without a word and without a f
   CHECK(outcome.err.empty());
 }
 
-TEST_CASE("a command that waits for its input ends at once") {
+TEST_CASE("a signal ends a command that waits for its input") {
   const Sandbox sandbox;
   CHECK(sandbox.run(interrupted("maskctl stats -", "SIGTERM", "threads() > 1")).out == "143 []\n");
 }

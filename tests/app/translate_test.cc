@@ -7,7 +7,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("the code for every library makes the mask that was translated") {
+TEST_CASE("the code that is written for each library makes the mask of the pipeline") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/translate_twins.py").string() +
@@ -25,11 +25,11 @@ TEST_CASE("translate takes exactly one input") {
   CHECK(sandbox.run("maskctl translate --hf-config nowhere.json").status == 2);
 }
 
-TEST_CASE("a file given to translate is answered with the way from a file to code") {
+TEST_CASE("translate refuses a mask file, and names the command that makes a pipeline of it") {
   check_refused(Sandbox(), "maskctl translate mask.npy --to hf", "maskctl recognise FILE");
 }
 
-TEST_CASE("a folder that save_pretrained wrote is read by the file that is meant") {
+TEST_CASE("a folder that save_pretrained wrote is read by its config.json") {
   const Sandbox sandbox;
   const std::string made =
       R"(mkdir model; echo '{"model_type": "llama", "num_hidden_layers": 2}' > model/config.json; )";
@@ -47,7 +47,7 @@ TEST_CASE("a folder that save_pretrained wrote is read by the file that is meant
   CHECK(weights.status == 0);
 }
 
-TEST_CASE("layers of an unknown mask have no pipeline, those that see all an empty one") {
+TEST_CASE("a layer with an unknown mask has the pipeline null in JSON") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(R"(echo '{"model_type": "olmo_hybrid", "num_hidden_layers": 2, )"
@@ -57,7 +57,7 @@ TEST_CASE("layers of an unknown mask have no pipeline, those that see all an emp
   CHECK(contains(outcome.out, R"("pipeline": "causal:align=bottom-right")"));
 }
 
-TEST_CASE("layers of a config without attention of a known kind have no mask, and say so") {
+TEST_CASE("a layer with an unknown kind of attention is reported without a mask") {
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run(R"(echo '{"model_type": "llama4_text", "layer_types": ["chunked_attention", )"
@@ -68,7 +68,7 @@ TEST_CASE("layers of a config without attention of a known kind have no mask, an
   CHECK(contains(outcome.out, "linear_attention: not full, sliding or chunked attention"));
 }
 
-TEST_CASE("model types that are not known are refused by name, unless assumed causal") {
+TEST_CASE("an unknown model type is refused by name, unless it may be assumed causal") {
   const Sandbox sandbox;
   const std::string made =
       R"(echo '{"model_type": "mixnet", "num_hidden_layers": 2}' > config.json; )";
@@ -84,7 +84,7 @@ TEST_CASE("model types that are not known are refused by name, unless assumed ca
   CHECK(sandbox.run("echo '[1]' > c.json; maskctl translate --hf-config c.json").status == 2);
 }
 
-TEST_CASE("a layer of a config is a mask that gen writes") {
+TEST_CASE("gen writes the mask of a layer of a config") {
   const Sandbox sandbox;
   const std::string made =
       R"(echo '{"model_type": "gemma2", "num_hidden_layers": 2, "sliding_window": 3}' > c.json; )";
@@ -113,7 +113,7 @@ TEST_CASE("arrays that are too long for the code are written to files") {
   CHECK(sandbox.run("maskctl translate --table all").status == 0);
 }
 
-TEST_CASE("arguments in several words of the shell are joined by commas") {
+TEST_CASE("the words of an argument that the shell has split are joined by commas") {
   const Sandbox sandbox;
   const std::string whole =
       sandbox.run("maskctl translate --from fa 'window_size=(128, 0), causal=True'").out;
@@ -127,7 +127,7 @@ TEST_CASE("arguments in several words of the shell are joined by commas") {
   check_refused(sandbox, "maskctl translate -t causal --to flashattention", "did you mean 'fa'?");
 }
 
-TEST_CASE("the tables of translate are JSON too") {
+TEST_CASE("the tables of translate can be printed as JSON") {
   const Sandbox sandbox;
   const Outcome window = sandbox.run("maskctl translate --table 128 --json");
   CHECK(window.status == 0);
@@ -139,13 +139,13 @@ TEST_CASE("the tables of translate are JSON too") {
   check_refused(sandbox, "maskctl translate --table x --json", "--table 'x'");
 }
 
-TEST_CASE("exit 1 says that a library cannot") {
+TEST_CASE("translate exits with 1 if a library cannot express the mask") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl translate -t 'dilated:stride=2' --to flex").status == 0);
   CHECK(sandbox.run("maskctl translate -t 'dilated:stride=2' --to flex+fa").status == 1);
 }
 
-TEST_CASE("why exits 0 for open, 1 for closed, 2 for trouble") {
+TEST_CASE("why exits with 0 for an open cell, 1 for a closed one, 2 for an error") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl why gen:causal:n=8 3 3").status == 0);
   CHECK(sandbox.run("maskctl why gen:causal:n=8 3 4").status == 1);

@@ -55,7 +55,7 @@ void check_switched(const Mask& before, const Mask& after, Index b, Index h, Ran
   CHECK(wrong == 0);
 }
 
-TEST_CASE("tui: x opens or closes the cell or the selection, and nothing else", "[tui]") {
+TEST_CASE("tui: x opens or closes the cell or the selection, and changes no other cell", "[tui]") {
   std::mt19937_64 random(3);
   const auto pick = [&](Index most) {
     return static_cast<Index>(random() % static_cast<std::uint64_t>(most));
@@ -92,7 +92,7 @@ TEST_CASE("tui: x opens or closes the cell or the selection, and nothing else", 
   }
 }
 
-TEST_CASE("tui: a selection ends with v, <Esc> or x, and is cut to the mask", "[tui]") {
+TEST_CASE("tui: v, <Esc> and x end a selection, which is cut to the mask", "[tui]") {
   Subject subject;
   subject.name = "gen:causal:n=9";
   Workbench bench(subject, Settings());
@@ -104,7 +104,7 @@ TEST_CASE("tui: a selection ends with v, <Esc> or x, and is cut to the mask", "[
   CHECK(contains(state.scene->pipeline, "open:q=2-4,k=2-4"));
 }
 
-TEST_CASE("tui: what was typed is read back from a record", "[tui]") {
+TEST_CASE("tui: a record of what was typed can be replayed", "[tui]") {
   std::vector<Input> all = {{"<"},
                             {" "},
                             {"/"},
@@ -134,7 +134,7 @@ TEST_CASE("tui: what was typed is read back from a record", "[tui]") {
   CHECK(script_text({}).empty());
 }
 
-TEST_CASE("tui: the histogram of rows counts each row once, in its bin", "[tui]") {
+TEST_CASE("tui: the histogram of row sizes counts each row once, in the right bin", "[tui]") {
   std::mt19937_64 random(6);
   for (int round = 0; round < 60; ++round) {
     const auto rows = static_cast<Index>(random() % 40), keys = static_cast<Index>(random() % 70);
@@ -159,7 +159,8 @@ TEST_CASE("tui: the histogram of rows counts each row once, in its bin", "[tui]"
   }
 }
 
-TEST_CASE("tui: / filters the list, findings, documents and keys; <Esc> shows all", "[tui]") {
+TEST_CASE("tui: </> filters the list, findings, documents and keys; <Esc> shows all again",
+          "[tui]") {
   CHECK(passes("batch 3 head 3", "Head 3"));
   CHECK_FALSE(passes("batch 3 head 1", "head 3"));
   CHECK(passes("anything", ""));

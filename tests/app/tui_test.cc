@@ -76,7 +76,7 @@ TEST_CASE("tui: zooming in and out, or to the end and back, returns to the same 
   CHECK(screen(sandbox, kMillion, at + "<Resize 100x40><Resize 80x24>") == close);
 }
 
-TEST_CASE("tui: a wrong pipeline never loses the last good view", "[tui]") {
+TEST_CASE("tui: after an error in a pipeline, the last valid mask stays on the screen", "[tui]") {
   const Sandbox sandbox;
   const std::string good = screen(sandbox, kPackedRow, "jj");
   for (const char* wrong : {" | windw", " | doc:nothing.npy", "{", " | heads:7{not}"}) {
@@ -101,7 +101,7 @@ TEST_CASE("tui: saving asks before it replaces a file", "[tui]") {
   CHECK(contains(slurp(sandbox.work() / "mask.svg"), "causal | window:keys=3"));
 }
 
-TEST_CASE("tui: steps are removed, switched and moved, and one that is off changes nothing",
+TEST_CASE("tui: steps can be removed, switched off and moved; one that is off changes nothing",
           "[tui]") {
   const Sandbox sandbox;
   const std::string two = "samples/packed.npy --as segments -t causal -t window:keys=4";
@@ -124,7 +124,7 @@ TEST_CASE("tui: steps are removed, switched and moved, and one that is off chang
   CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
 }
 
-TEST_CASE("tui: a saved pipeline is read by other commands, without its steps that are off",
+TEST_CASE("tui: other commands read a saved pipeline, which lacks the steps that are off",
           "[tui]") {
   const Sandbox sandbox;
   screen(sandbox, "samples/packed.npy --as segments -t causal -t window:keys=4",
@@ -137,7 +137,7 @@ TEST_CASE("tui: a saved pipeline is read by other commands, without its steps th
           .status == 0);
 }
 
-TEST_CASE("tui: weights are those of attention by name", "[tui]") {
+TEST_CASE("tui: the weights shown are those that attend computes", "[tui]") {
   const Sandbox sandbox;
   CHECK(
       sandbox
@@ -170,7 +170,7 @@ TEST_CASE("tui: weights are those of attention by name", "[tui]") {
   check_refused(sandbox, "maskctl tui gen:causal:n=4 --query q.npy --dump -", "give both or none");
 }
 
-TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
+TEST_CASE("tui: each fault of samples/bugs is visible", "[tui]") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl convert gen:causal:n=8 --to segments --lossy -o ids.npy").status == 0);
   const std::string bugs = "samples/bugs/", blocks = " --as-b blockmap:64";
@@ -300,7 +300,7 @@ std::string report(const Sandbox& sandbox, const std::string& source, const std:
   return outcome.out;
 }
 
-TEST_CASE("tui: F and r show a recognised pipeline that reads arrays", "[tui]") {
+TEST_CASE("tui: F and r show the pipeline that recognise finds, also if it reads arrays", "[tui]") {
   const Sandbox sandbox;
   CHECK(sandbox
             .run("maskctl apply gen:doc:lens=2+2+2+2 -t 'open:q=0-1,k=4-5 | open:q=4-5,k=0-1' -o "
@@ -313,8 +313,7 @@ TEST_CASE("tui: F and r show a recognised pipeline that reads arrays", "[tui]") 
   CHECK(contains(report(sandbox, "m.npy", "r"), "doc:recognised.npz:ids1"));
 }
 
-TEST_CASE("tui: wrong cumulative lengths are refused with what is wrong, from a pipe too",
-          "[tui]") {
+TEST_CASE("tui: wrong cumulative lengths are refused with the reason, also from a pipe", "[tui]") {
   const Sandbox sandbox;
   for (const char* line : {"maskctl tui bad.npy --as cu_seqlens --dump -",
                            "maskctl tui - --as cu_seqlens --dump - <bad.npy"}) {
@@ -352,7 +351,7 @@ std::vector<std::string> findings_of(const std::string& text) {
   return out;
 }
 
-TEST_CASE("tui: F has the findings of check, whatever was read", "[tui]") {
+TEST_CASE("tui: F lists the findings of check for every kind of SOURCE", "[tui]") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(
       "maskctl convert gen:causal:n=24 -t 'close:k=0-4' --to bias -o inf.npy && "
@@ -376,7 +375,7 @@ TEST_CASE("tui: F has the findings of check, whatever was read", "[tui]") {
   }
 }
 
-TEST_CASE("tui: random walks end where they can be seen", "[tui][slow]") {
+TEST_CASE("tui: after random keys, the cursor is inside the mask", "[tui][slow]") {
   const Sandbox sandbox;
   // Closes whatever is open, and makes the screen large enough for the cursor and the size of the
   // mask.
@@ -400,7 +399,7 @@ TEST_CASE("tui: random walks end where they can be seen", "[tui][slow]") {
   }
 }
 
-TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
+TEST_CASE("tui: refuses to start without a terminal, and says why", "[tui]") {
   const Sandbox sandbox;
   check_refused(sandbox, "setsid -w maskctl tui samples/leaked.npy", "no terminal to draw on");
   check_refused(sandbox, "maskctl tui samples/leaked.npy --script j", "--script goes with --dump");
@@ -419,7 +418,7 @@ TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
   CHECK(contains(dumb.out, "TERM=dumb cannot place a cursor, try TERM=xterm-256color"));
 }
 
-TEST_CASE("tui: in a real terminal", "[tui]") {
+TEST_CASE("tui: works in a real terminal", "[tui]") {
   if (was_built_without("curses")) return;
   const Sandbox sandbox;
   const Outcome outcome =

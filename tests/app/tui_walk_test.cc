@@ -174,7 +174,7 @@ std::vector<int> known_inks(const InkGrid& grid) {
   return out;
 }
 
-TEST_CASE("tui: rows of a mask that is being read are known when all of a unit has come") {
+TEST_CASE("tui: a unit is drawn once all of its rows have been read") {
   const std::vector<Index> shape{1, 1, 256, 192};
   std::vector<std::uint64_t> words(128 * 3);
   for (std::size_t row = 0; row < 128; ++row) words[3 * row] = ~std::uint64_t{0};
@@ -195,7 +195,7 @@ TEST_CASE("tui: rows of a mask that is being read are known when all of a unit h
 
 using test::contains;
 
-TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
+TEST_CASE("tui: cells that are not counted yet are hatched, until they are counted") {
   Workbench bench(subject_of("gen:segments:n=1M,docs=52,seed=1,interleave=token", {"causal"}),
                   Settings());
   State state = first_state(bench.first(), {24, 80});
@@ -210,7 +210,7 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
   CHECK_FALSE(painter.busy());
 }
 
-TEST_CASE("tui: planes with the same cells are one in the table, however they were made") {
+TEST_CASE("tui: planes with equal cells are one row of the table, however they were made") {
   const std::string steps =
       "batch:0{doc:lens=8+8 | causal} | batch:1{causal | doc:lens=8+8} | batch:2{heads:1{not}}";
   Workbench bench(subject_of("gen:full:n=16,b=3,h=2", {steps}), Settings());
@@ -227,7 +227,7 @@ TEST_CASE("tui: planes with the same cells are one in the table, however they we
   CHECK(open == std::vector<Index>{72, 72, 72, 72, 256, 0});
 }
 
-TEST_CASE("tui: a search waits until what it needs is counted") {
+TEST_CASE("tui: a search waits until the leaks or differences are counted") {
   Subject subject = subject_of("gen:full:n=4000,b=6", {"batch:4{causal}"}, "gen:full:n=4000");
   subject.other_source.transforms = {};
   Workbench bench(subject, Settings());
@@ -245,7 +245,7 @@ TEST_CASE("tui: a search waits until what it needs is counted") {
   CHECK(contains(state.found, "from the start again"));
 }
 
-TEST_CASE("tui: a search for a place that takes long goes on beside the screens, and stops") {
+TEST_CASE("tui: a long search runs in the background and can be stopped") {
   Workbench bench(subject_of("gen:random:n=100_000,sparsity=0.5,seed=1", {}), Settings());
   State state = first_state(bench.first(), {24, 80});
   state.target = "empty";
@@ -263,8 +263,7 @@ TEST_CASE("tui: a search for a place that takes long goes on beside the screens,
   CHECK_FALSE(searching.busy());
 }
 
-TEST_CASE(
-    "tui: a file that takes long is written beside the screens, and <Esc> leaves none of it") {
+TEST_CASE("tui: a slow write runs in the background, and <Esc> leaves no part of the file") {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("maskctl_saving_{}", ::getpid());
   std::filesystem::create_directory(folder);
@@ -295,7 +294,7 @@ TEST_CASE(
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("tui: other documents are read beside the screens, and <Esc> leaves those before") {
+TEST_CASE("tui: other documents are read in the background, and <Esc> keeps those before") {
   Workbench bench(subject_of("gen:full:n=24", {"causal"}), Settings());
   State state = first_state(bench.first(), {24, 100});
   state.change = PendingChange{
@@ -311,7 +310,7 @@ TEST_CASE("tui: other documents are read beside the screens, and <Esc> leaves th
   CHECK(bench.scene("causal") == state.scene);
 }
 
-TEST_CASE("tui: while a mask is made, what was there before stays, and <Esc> returns to it") {
+TEST_CASE("tui: the old mask stays visible while a new one is made, and <Esc> keeps it") {
   Workbench bench(subject_of("gen:full:n=64", {"causal"}), Settings());
   State state = first_state(bench.first(), {24, 80});
   const PendingChange change{Change::kReplace, {"causal | window:keys=9"}};
@@ -335,7 +334,7 @@ TEST_CASE("tui: while a mask is made, what was there before stays, and <Esc> ret
   CHECK(state.scene->pipeline == change.asked.pipeline);
 }
 
-TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
+TEST_CASE("tui: replacing the pipeline stops the counting for the old one") {
   Workbench bench(subject_of("gen:random:n=200_000,sparsity=0.5,seed=1", {}), Settings());
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});

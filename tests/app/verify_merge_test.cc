@@ -36,7 +36,7 @@ std::string merge_in(const std::string& file, const std::string& change) {
          "END\n";
 }
 
-TEST_CASE("verify-merge: a right merge, and mistakes by name") {
+TEST_CASE("verify-merge: accepts a right merge, and names the mistake of a wrong one") {
   struct Case {
     std::string change, out, lse;
   };
@@ -69,7 +69,7 @@ TEST_CASE("verify-merge: a right merge, and mistakes by name") {
   }
 }
 
-TEST_CASE("verify-merge: a right merge of an lse to base 2, and axes of other libraries") {
+TEST_CASE("verify-merge: accepts an lse to base 2, and axes in the order of other libraries") {
   const Sandbox sandbox;
   const std::string other =
       "l = [x / np.log(2).astype('f4') for x in l]; lse = lse / np.log(2).astype('f4')\n"
@@ -87,7 +87,7 @@ TEST_CASE("verify-merge: a right merge of an lse to base 2, and axes of other li
   CHECK(sandbox.run("maskctl verify-merge first.npz --layout bhtd").status == 0);
 }
 
-TEST_CASE("verify-merge: arrays by name, and what is refused") {
+TEST_CASE("verify-merge: arrays can be given one by one by name; wrong names are refused") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(merge_in("m.npz", "")).err.empty());
   const std::string parts =

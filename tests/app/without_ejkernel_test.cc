@@ -5,7 +5,8 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("without ejkernel: what needs it is refused", "[.without_ejkernel]") {
+TEST_CASE("without ejkernel: options and kinds that need ejkernel are refused",
+          "[.without_ejkernel]") {
   const Sandbox sandbox;
   const auto [asked, line] = GENERATE(table<std::string, std::string>({
       {"--semantics ejkernel", "maskctl info gen:causal:n=8 --semantics ejkernel"},
@@ -28,7 +29,8 @@ TEST_CASE("without ejkernel: what needs it is refused", "[.without_ejkernel]") {
                     "-DMASKCTL_EJKERNEL=ON");
 }
 
-TEST_CASE("without ejkernel: backends have no names of its", "[.without_ejkernel]") {
+TEST_CASE("without ejkernel: backends are listed without ejkernel's names for platforms",
+          "[.without_ejkernel]") {
   const Outcome outcome = Sandbox().run("maskctl backends flash_attention");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
@@ -36,7 +38,8 @@ TEST_CASE("without ejkernel: backends have no names of its", "[.without_ejkernel
   CHECK_FALSE(contains(outcome.out, "xla"));
 }
 
-TEST_CASE("without ejkernel: an argument of its steps is unknown", "[.without_ejkernel]") {
+TEST_CASE("without ejkernel: an argument of ejkernel's steps is an unknown key",
+          "[.without_ejkernel]") {
   check_refused(Sandbox(), "maskctl apply gen:full:n=8 -t window:both=2,mode=decode -o a.npy",
                 "unknown key 'mode' of window", 3);
 }

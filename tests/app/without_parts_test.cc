@@ -1,5 +1,5 @@
-// Tests that a part that a build is without is refused, in one line that names the option, and that
-// other builds have it.
+// Tests builds without optional parts: what needs a missing part is refused in one line that names
+// the build option, and other builds have the part.
 #include "app/process.h"
 
 namespace maskctl::test {
@@ -11,7 +11,7 @@ struct Part {
   std::string refusal;
 };
 
-TEST_CASE("parts: what a build lacks is refused, and nothing else is") {
+TEST_CASE("parts: a command that needs a missing part is refused, others work") {
   const Sandbox sandbox;
   const std::string arrays =
       " query=samples/bugs/kernel_q.npy key=samples/bugs/kernel_k.npy "
@@ -39,7 +39,7 @@ TEST_CASE("parts: without curses the inspector draws into files", "[tui]") {
   CHECK(contains(drawn.out, "causal"));
 }
 
-TEST_CASE("parts: verify solves the rows that are off where it can") {
+TEST_CASE("parts: verify solves the wrong rows only in a build with Eigen") {
   const Outcome verified = Sandbox().run(
       "maskctl verify gen:causal:n=64 query=samples/bugs/kernel_q.npy "
       "key=samples/bugs/kernel_k.npy "

@@ -62,7 +62,7 @@ std::vector<Index> costs_of(const Mask& mask, const Shares& shares) {
 
 }  // namespace
 
-TEST_CASE("queries are dealt once, whatever the lengths") {
+TEST_CASE("each query is assigned to exactly one rank, for all lengths") {
   for (const Index n : {1, 5, 12, 700}) {
     const Mask mask = full_mask(1, 1, n, n);
     for (const Index ranks : {1, 2, 3, 7}) {
@@ -74,14 +74,14 @@ TEST_CASE("queries are dealt once, whatever the lengths") {
   }
 }
 
-TEST_CASE("zigzag and striped are what cost --ranks counts") {
+TEST_CASE("the zigzag and striped assignments are those that cost --ranks counts") {
   const Mask mask = full_mask(1, 1, 16, 16);
   CHECK(assigned_queries(Assign::kZigzag, mask, 4)[1] == std::vector<Range>{{2, 4}, {12, 14}});
   CHECK(assigned_queries(Assign::kZigzag, mask, 4)[3] == std::vector<Range>{{6, 10}});
   CHECK(assigned_queries(Assign::kStriped, mask, 8)[3] == std::vector<Range>{{3, 4}, {11, 12}});
 }
 
-TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
+TEST_CASE("if queries are assigned by cost, all ranks compute about equally many pairs") {
   // The documents have very unequal lengths: one has 1536 tokens, four have 128 each.
   std::vector<std::int32_t> ids(2048);
   for (std::size_t q = 1536; q < ids.size(); ++q) ids[q] = static_cast<std::int32_t>(q / 128);
@@ -94,7 +94,7 @@ TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
   CHECK(most == least);
 }
 
-TEST_CASE("balanced documents cost ranks equally much, in few stretches") {
+TEST_CASE("balanced shares of documents cost all ranks about the same, in few ranges") {
   std::mt19937 random(7);
   constexpr Index kTokens = 16384;
   for (int round = 0; round < maskctl::test::rounds(40); ++round) {
@@ -114,7 +114,7 @@ TEST_CASE("balanced documents cost ranks equally much, in few stretches") {
   }
 }
 
-TEST_CASE("where tiles are large, balancing leaves no rank worse than contiguous parts do") {
+TEST_CASE("with large tiles, no rank has more work in balanced shares than in contiguous ones") {
   std::mt19937 random(8);
   for (int round = 0; round < maskctl::test::rounds(100); ++round) {
     const Mask mask = random_documents(2048, 1 + static_cast<int>(random() % 6), random);
@@ -129,13 +129,13 @@ TEST_CASE("where tiles are large, balancing leaves no rank worse than contiguous
   }
 }
 
-TEST_CASE("balanced parts of an even mask are contiguous") {
+TEST_CASE("balanced shares of a mask with equal rows are contiguous") {
   const Mask mask(diagonal_band(4096, 4096, -256, 0));
   CHECK(assigned_queries(Assign::kBalanced, mask, 4) ==
         assigned_queries(Assign::kContiguous, mask, 4));
 }
 
-TEST_CASE("what a rank gives away sees few keys that the other lacks") {
+TEST_CASE("a rank gives away queries for which the other rank needs few further keys") {
   // A document of 2048 tokens, then 32 of 64 each. With contiguous halves, rank 0 has the long
   // document, whose 16 query tiles cost 2 to 17 each: 60 more than the mean of both ranks.
   std::vector<std::int32_t> ids(4096);
@@ -149,7 +149,7 @@ TEST_CASE("what a rank gives away sees few keys that the other lacks") {
   CHECK(shares[1] == std::vector<Range>{{256, 1280}, {2048, 4096}});
 }
 
-TEST_CASE("balanced parts of a mask without open cells are still dealt") {
+TEST_CASE("a mask without open cells also gets balanced shares") {
   check_dealt(assigned_queries(Assign::kBalanced, Mask(full_plane(300, 0)), 3), 300);
 }
 

@@ -82,7 +82,7 @@ const BackendRow& chosen(std::span<const BackendRow> rows, const Context& contex
 
 }  // namespace
 
-TEST_CASE("every backend has a row, and the reference, which can do everything, comes last") {
+TEST_CASE("every backend has a table row; the reference, which runs everything, is the last") {
   for (const Backend backend : {Backend::kCpu, Backend::kReference}) {
     CHECK(backend_row(backend).backend == backend);
     CHECK(backend_from_name(name(backend)) == backend);
@@ -101,7 +101,8 @@ TEST_CASE("every backend has a row, and the reference, which can do everything, 
   CHECK_FALSE((ring.run || d_ring.run || mla.run || d_mla.run));
 }
 
-TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with the reason") {
+TEST_CASE(
+    "if a backend lacks or refuses a kernel, the next one runs it, and the reason is reported") {
   const BackendRow& reference = backend_row(Backend::kReference);
   const std::array rows{BackendRow{Backend::kCpu, "small", &kSmall}, reference};
   std::vector<std::string> lines;
@@ -116,7 +117,7 @@ TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with t
   CHECK(lines.back() == "softmax_weights: reference instead of small: it has no such kernel");
 }
 
-TEST_CASE("nothing falls back unless somebody listens, nor from the last backend") {
+TEST_CASE("a refused call is an error without a fallback callback, and at the last backend") {
   const std::array rows{BackendRow{Backend::kCpu, "small", &kSmall},
                         backend_row(Backend::kReference)};
   const SoftmaxProblem many = Arrays(9).problem();
@@ -130,7 +131,7 @@ TEST_CASE("nothing falls back unless somebody listens, nor from the last backend
         "softmax_forward cannot run on small: more than 8 queries; no other backend can");
 }
 
-TEST_CASE("a backend without its device runs nothing") {
+TEST_CASE("a backend whose device is missing refuses every kernel with the reason") {
   const BackendRow absent{Backend::kCpu, "absent", backend_row(Backend::kCpu).kernels,
                           [] { return std::string("no device was found"); }};
   const SoftmaxProblem problem = Arrays(4).problem();
@@ -138,7 +139,7 @@ TEST_CASE("a backend without its device runs nothing") {
   CHECK(refusal(backend_row(Backend::kCpu), &Kernels::softmax_forward, problem).empty());
 }
 
-TEST_CASE("a call keeps to the threads and the pool of its context") {
+TEST_CASE("a call uses the threads and the buffer pool of its context") {
   const Arrays arrays(700);
   const SoftmaxProblem problem = arrays.problem();
   const SoftmaxResult expected = softmax_forward(problem, {});
@@ -155,7 +156,7 @@ TEST_CASE("a call keeps to the threads and the pool of its context") {
   CHECK(WorkScope::threads() == 0);
 }
 
-TEST_CASE("large scratch comes from the pool of the context") {
+TEST_CASE("large scratch buffers are taken from the pool of the context") {
   const Arrays arrays(6000, 1);  // keys and values of a head take more than 1 MiB
   const auto pool = std::make_shared<BufferPool>();
   const SoftmaxResult result = softmax_forward(arrays.problem(), {.threads = 1, .scratch = pool});
@@ -173,7 +174,7 @@ TEST_CASE("a stopped call throws at once") {
   }
 }
 
-TEST_CASE("a stop request ends the passes between two blocks, and leaves nothing behind") {
+TEST_CASE("a stop request ends a forward or backward pass early, and frees its buffers") {
   const Index tokens = 4000;
   const Arrays arrays(tokens, 1);
   const SoftmaxResult whole{Tensor(DType::kFloat32, {1, tokens, 1, 16}),
@@ -202,7 +203,7 @@ TEST_CASE("a stop request ends the passes between two blocks, and leaves nothing
                    softmax_forward(few.inputs()).out));
 }
 
-TEST_CASE("ranks of a ring have the limits of their caller") {
+TEST_CASE("ranks of a ring have the thread limit of their caller") {
   std::atomic<int> with{0};
   const WorkScope scope({.threads = 3});
   run_ring(4, [&](Communicator&) { with += threads() == 3; });

@@ -39,7 +39,7 @@ std::vector<Range> random_spans(RandomTensors& r, Index groups, Index extent, In
   return spans;
 }
 
-TEST_CASE("products in the columns of spans are those of plain loops and leave the rest") {
+TEST_CASE("products with columns inside spans equal plain loops, and leave other columns") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -63,7 +63,7 @@ TEST_CASE("products in the columns of spans are those of plain loops and leave t
   }
 }
 
-TEST_CASE("products over the depths of spans are written or added") {
+TEST_CASE("products over the depths inside spans equal plain loops, written or added") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -90,7 +90,7 @@ TEST_CASE("products over the depths of spans are written or added") {
   }
 }
 
-TEST_CASE("a square is transposed") {
+TEST_CASE("the transpose of a square equals plain loops") {
   RandomTensors r(1);
   const Index n = 3 * kColumnGroup;
   const Tensor x = r.normal({n, n});
@@ -101,7 +101,7 @@ TEST_CASE("a square is transposed") {
   }
 }
 
-TEST_CASE("a group of rows is turned into weights as each of its rows") {
+TEST_CASE("weights of a group of rows equal those of its single rows") {
   RandomTensors r(2);
   for (Index n = kVector; n <= 9 * kVector; n += kVector) {
     INFO("columns " << n);
@@ -130,7 +130,7 @@ TEST_CASE("a group of rows is turned into weights as each of its rows") {
   }
 }
 
-TEST_CASE("logarithms are close, -inf at 0, and NaN stays") {
+TEST_CASE("fast logarithms are accurate, -inf at 0, and NaN for NaN") {
   std::vector<float> x(as_size(2 * kColumnGroup));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::exp(static_cast<float>(i) - 20);
   x[5] = 0, x[7] = std::nanf(""), x[9] = 1;
@@ -148,7 +148,7 @@ TEST_CASE("logarithms are close, -inf at 0, and NaN stays") {
   }
 }
 
-TEST_CASE("rows are scaled each by its factor, and multiplied with each other") {
+TEST_CASE("scaling of rows and products of pairs of rows equal plain loops") {
   RandomTensors r(3);
   for (Index n = 1; n < 70; ++n) {
     INFO("n " << n);

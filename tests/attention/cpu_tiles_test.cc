@@ -84,7 +84,8 @@ void check_block(const QueryBlock& block, const twin::Dense& dense, Range rows) 
   }
 }
 
-TEST_CASE("a block of queries knows its tiles, spans and closed cells, whatever holds the plane") {
+TEST_CASE(
+    "tiles, spans and closed cells of a block of queries equal the dense mask for every plane") {
   std::mt19937 random(1);
   const twin::Pick pick = twin::pick_from(random);
   for (int n = 0; n < 12 * twin::kLeaves; ++n) {
@@ -121,7 +122,7 @@ class CountedPlane : public Plane {
   mutable std::atomic<int> reads = 0;
 };
 
-TEST_CASE("a block of queries comes from a block map that is of its plane and has its tiles") {
+TEST_CASE("a block of queries is read from a block map if it has the same plane and tile sizes") {
   const auto plane = std::make_shared<CountedPlane>(40), other = std::make_shared<CountedPlane>(40);
   const BlockMap map(plane, 8, 16), tall(plane, 16, 16), wide(plane, 8, 32), of_other(other, 8, 16);
   QueryBlock block(8, 16);
@@ -133,7 +134,8 @@ TEST_CASE("a block of queries comes from a block map that is of its plane and ha
   }
 }
 
-TEST_CASE("attention under a block map has the bits of its plane, which kernels need not read") {
+TEST_CASE(
+    "attention under a block map gives the bits of the plain mask, without reading its plane") {
   constexpr Index kTokens = 200;
   maskctl::attention_test::Random r(3);
   const Tensor query = r.normal({1, kTokens, 2, 16}), key = r.normal({1, kTokens, 2, 16}),
@@ -163,7 +165,7 @@ TEST_CASE("attention under a block map has the bits of its plane, which kernels 
   }
 }
 
-TEST_CASE("a block map and a rule close together what either closes") {
+TEST_CASE("a block map and a window close every cell that either of them closes") {
   constexpr Index kTokens = 200;
   const auto plane = std::make_shared<CountedPlane>(kTokens);
   const BlockMap map(plane, 192, 224);

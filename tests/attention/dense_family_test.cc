@@ -52,7 +52,7 @@ bool in_window(Index i, Index j, Index left, Index right) {
 
 }  // namespace
 
-TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
+TEST_CASE("sdpa equals softmax attention for causal, window, mask, lengths and bias") {
   for (unsigned seed = 0; seed < 8; ++seed) {
     Arrays a(seed);
     const Tensor bias = a.random.normal({1, 4, 13, 1});
@@ -84,7 +84,7 @@ TEST_CASE("sdpa is the core under causal, window, mask, lengths and bias") {
   }
 }
 
-TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no gradient") {
+TEST_CASE("sdpa gives 0 and no gradient past query_lengths, whatever empty_row says") {
   Arrays a(1);
   const Tensor lengths = i32({13, 4}), keys = i32({17, 0});
   for (const Backend backend : test::usable_backends()) {
@@ -114,7 +114,7 @@ TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no grad
   }
 }
 
-TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, and gives weights") {
+TEST_CASE("attention adds the bias after the cap, and returns weights that give its output") {
   for (const Index heads : {1, 2, 4}) {
     Arrays a(static_cast<unsigned>(heads));
     const Tensor bias = a.random.normal({2, heads, 13, 17}), sinks = a.random.normal({2, 3});
@@ -159,7 +159,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
   }
 }
 
-TEST_CASE("attention drops weights only when it is not deterministic") {
+TEST_CASE("attention drops weights only with deterministic=false") {
   Arrays a(5);
   AttentionOptions o;
   o.softmax.dropout = 0.5, o.softmax.dropout_seed = 3;
@@ -170,7 +170,7 @@ TEST_CASE("attention drops weights only when it is not deterministic") {
   CHECK_FALSE(std::ranges::equal(dropped.as<float>(), plain.as<float>()));
 }
 
-TEST_CASE("flash is the core with the bias before the cap, sinks, segments and masks") {
+TEST_CASE("flash attention equals softmax attention with bias, sinks, segments and masks") {
   for (unsigned seed = 0; seed < 6; ++seed) {
     Arrays a(seed);
     const Tensor bias = a.random.normal({1, 4, 13, 17}), sinks = a.random.normal({4, 2});
@@ -203,7 +203,7 @@ TEST_CASE("flash is the core with the bias before the cap, sinks, segments and m
   }
 }
 
-TEST_CASE("packed sequences give what each sequence gives alone, padded ones too") {
+TEST_CASE("packed and padded sequences give the results of each sequence alone") {
   Random r(9);
   const Index lengths_q[] = {5, 0, 7}, lengths_k[] = {6, 3, 9};
   const Tensor cum_q = i32({0, 5, 5, 12}), cum_k = i32({0, 6, 9, 18});
@@ -255,7 +255,8 @@ TEST_CASE("packed sequences give what each sequence gives alone, padded ones too
   }
 }
 
-TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, windows, positions") {
+TEST_CASE(
+    "blocksparse_attention accepts every form of mask: lazy, blocks, chunks, windows, positions") {
   Random r(11);
   const Index n = 20;
   const auto shape = std::vector<Index>{n, n};
@@ -342,7 +343,7 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
   }
 }
 
-TEST_CASE("calls that do not fit are refused before any work") {
+TEST_CASE("calls with wrong shapes are refused before any work") {
   using maskctl::test::error_of;
   const Arrays a(1);
   const Tensor flat(DType::kFloat32, {13, 4, 5}), half = astype(a.key, DType::kFloat16);

@@ -126,7 +126,8 @@ NamedArguments prepared(const Operation& form, const std::vector<Option>& option
   return call;
 }
 
-TEST_CASE("effects: every option alone changes a result, is noted or refused") {
+TEST_CASE(
+    "effects: every option changes a result, has a note that it has no effect, or is refused") {
   for (const Operation* const form : forms()) {
     for (const Option& option : options_of(*form)) {
       INFO(form->name << " " << option.name);
@@ -137,7 +138,7 @@ TEST_CASE("effects: every option alone changes a result, is noted or refused") {
 }
 
 TEST_CASE(
-    "effects: of every pair of options each changes a result, is noted, or both are refused") {
+    "effects: in every pair of options, each changes a result or is noted, or both are refused") {
   for (const Operation* const form : forms()) {
     const std::vector<Option> options = options_of(*form);
     for (std::size_t i = 0; i < options.size(); ++i) {
@@ -169,7 +170,7 @@ std::string said(const char* operation, const std::map<std::string, std::string>
   return lines;
 }
 
-TEST_CASE("effects: a line says what is in the way, and what to do about it") {
+TEST_CASE("effects: a note names the option that is in the way, and a remedy") {
   CHECK(said("ring_attention", {{"pdrop", "0.5"}}) ==
         "note pdrop: no effect with deterministic=true; give deterministic=false\n");
   CHECK(said("attention", {{"dropout_prob", "0.5"}}) ==
@@ -194,7 +195,7 @@ TEST_CASE("effects: a line says what is in the way, and what to do about it") {
         "note empty_row: no effect: every query sees a key\n");
 }
 
-TEST_CASE("effects: a value that says what holds anyway is no warning") {
+TEST_CASE("effects: an option at its neutral value gets no note") {
   CHECK(said("ring_attention", {{"attention_sink_size", "0"},
                                 {"pdrop", "0"},
                                 {"causal", "false"},
@@ -204,7 +205,7 @@ TEST_CASE("effects: a value that says what holds anyway is no warning") {
   CHECK(said("flash_attention", {{"empty_row", "zero"}, {"normalize_output", "true"}}).empty());
 }
 
-TEST_CASE("effects: parts of a ring are noted over a mesh, which says them") {
+TEST_CASE("effects: ring_size has no effect over a mesh, and axis_name has none without a mesh") {
   const Operation& form = *find_operation("ring_attention");
   NamedArguments call = small_call(form);
   call.options = {{"ring_size", "2"}, {"axis_name", "sp"}, {"assign", "zigzag"}};

@@ -9,7 +9,7 @@ namespace gpu_plan_cases {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-TEST_CASE("gpu plans: where no kernel can run, a plan and a workspace say why") {
+TEST_CASE("gpu plans: without a usable GPU, plans and workspaces throw the reason") {
   const std::string why = unavailable(Backend::kCuda);
   if (why.empty()) return;
   const auto refused = [&](auto&& f) {

@@ -125,13 +125,13 @@ TEST_CASE("each group of rows is multiplied by its matrix") {
   }
 }
 
-TEST_CASE("group ids name the matrix of each row, in any order") {
+TEST_CASE("group ids choose the matrix of each row, in any order") {
   Problem p = small();
   p.ids = i32({1, 0, 1, 2});
   check_small(p, f32({4, 2}, {10, -10, 2, -2, 30, -30, 400, -400}));
 }
 
-TEST_CASE("rhs may hold a part of the groups") {
+TEST_CASE("rhs may hold only some of the groups; the other rows of the result are 0") {
   Problem p = small();
   p.sizes = i32({1, 1, 1, 1});
   p.offset = i32({1});
@@ -141,7 +141,7 @@ TEST_CASE("rhs may hold a part of the groups") {
   check_small(p, f32({4, 2}, {100, -100, 0, 0, 0, 0, 4, -4}));
 }
 
-TEST_CASE("the existing output is added to or kept where no group writes") {
+TEST_CASE("an existing output is added to, or kept for rows without a group") {
   Problem p = small();
   p.sizes = i32({1, 1, 0});
   p.existing = f32({4, 2}, {5, 5, 5, 5, 5, 5, 5, 5});
@@ -160,7 +160,7 @@ TEST_CASE("the grouped product equals the float64 loops, forward and backward") 
   }
 }
 
-TEST_CASE("half precision groups differ from the float64 loops by their rounding alone") {
+TEST_CASE("half precision groups differ from float64 loops only by rounding") {
   for (unsigned seed = 200; seed < 210; ++seed) {
     INFO("seed " << seed);
     compare_backends(problem(seed, DType::kFloat16), 1e-3);
@@ -213,7 +213,7 @@ TEST_CASE("the bits of the grouped product do not depend on the number of thread
   set_threads(0);
 }
 
-TEST_CASE("the grouped product refuses what does not fit, before any work") {
+TEST_CASE("the grouped product refuses wrong shapes before any work") {
   const auto message = [](auto change) {
     Problem p = small();
     p.sizes = i32({2, 0, 1});

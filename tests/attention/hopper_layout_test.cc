@@ -17,7 +17,8 @@ using namespace maskctl::attention::cuda::hopper;
 
 }  // namespace
 
-TEST_CASE("hopper: panels are swizzled as the copy engine does: bits 7 to 9 turn bits 4 to 6") {
+TEST_CASE(
+    "hopper: swizzled addresses have bits 4 to 6 xored with bits 7 to 9, as the copy engine does") {
   std::set<int> seen;
   for (int row = 0; row < 192; ++row) {
     for (int column = 0; column < kPanel; ++column) {
@@ -30,7 +31,7 @@ TEST_CASE("hopper: panels are swizzled as the copy engine does: bits 7 to 9 turn
   CHECK(*seen.rbegin() == 192 * kPanelRowBytes - 2);
 }
 
-TEST_CASE("hopper: the threads of a warpgroup have each of 64 rows of sums once") {
+TEST_CASE("hopper: each sum of a tile belongs to exactly one thread of a warpgroup") {
   for (const int columns : {32, 64, 128, 256}) {
     std::set<std::pair<int, int>> seen;
     for (int t = 0; t < 128; ++t) {
@@ -47,7 +48,7 @@ TEST_CASE("hopper: the threads of a warpgroup have each of 64 rows of sums once"
   }
 }
 
-TEST_CASE("hopper: descriptors have addresses and steps in units of 16 bytes") {
+TEST_CASE("hopper: descriptors store addresses and strides in units of 16 bytes") {
   const auto field = [](std::uint64_t descriptor, int begin, int bits) {
     return static_cast<int>(descriptor >> begin & ((std::uint64_t{1} << bits) - 1));
   };
@@ -63,7 +64,7 @@ TEST_CASE("hopper: descriptors have addresses and steps in units of 16 bytes") {
         transposed(kAddress + 16 * kPanelRowBytes, kPanelBytes));
 }
 
-TEST_CASE("hopper: long lists are cut, others are not") {
+TEST_CASE("hopper: only long lists of tiles are cut into parts") {
   const auto parts = [](const std::vector<Index>& lists) {
     const Index total = std::accumulate(lists.begin(), lists.end(), Index{0});
     const Index length = part_length(total, std::ssize(lists), 132);
@@ -87,7 +88,7 @@ TEST_CASE("hopper: long lists are cut, others are not") {
   for (std::size_t i = 0; i < window.size(); ++i) CHECK(sinks[i] == (window[i] == 512 ? 13 : 1));
 }
 
-TEST_CASE("hopper: cuts are bounded, however long lists are") {
+TEST_CASE("hopper: the number of parts is bounded for lists of any length") {
   for (const Index lists : {1, 7, 132, 5000}) {
     for (const Index longest : {1, 100, 100000}) {
       for (Index many = 1; many <= lists; many *= 3) {

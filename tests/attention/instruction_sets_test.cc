@@ -8,7 +8,7 @@
 namespace maskctl::attention {
 namespace {
 
-TEST_CASE("cpu: kernels run on the best target that is enabled", "[simd]") {
+TEST_CASE("cpu: kernels run on the best instruction set that is enabled", "[simd]") {
   const std::int64_t before = hwy::SupportedTargets();
   const std::string chosen(cpu_target());
   int tried = 0;

@@ -50,7 +50,7 @@ void check_near(double seen, double expected) {
 
 }  // namespace
 
-TEST_CASE("tokens of any two segments of a chunk meet with the decays between them") {
+TEST_CASE("products between segments of a chunk include the decays between the tokens") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -90,7 +90,7 @@ TEST_CASE("tokens of any two segments of a chunk meet with the decays between th
   }
 }
 
-TEST_CASE("segments end where a product of decays would leave the range, and only there") {
+TEST_CASE("a new segment begins only where a product of decays would leave the range") {
   const Index count = 40, width = 3;
   Tensor g(DType::kFloat32, {count, width});
   Decays decays(width, count);
@@ -109,7 +109,7 @@ TEST_CASE("segments end where a product of decays would leave the range, and onl
   CHECK(!decays.after(0));
 }
 
-TEST_CASE("pairs of tokens of a segment are products over the spans of their groups") {
+TEST_CASE("products of token pairs in a segment equal plain loops") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);

@@ -55,7 +55,7 @@ void check_small(const LinearCall& p, const Tensor& out, const Tensor& state) {
 
 }  // namespace
 
-TEST_CASE("the recurrence gives the values computed by hand") {
+TEST_CASE("the recurrence gives values computed by hand") {
   LinearCall p = small();
   p.g = f32({1, 3, 1, 2}, {-0.1f, -0.2f, -0.3f, -0.4f, -0.5f, -0.6f});
   check_small(p, f32({1, 3, 1, 2}, {0, 0, -1.078935f, 1.060660f, 0.818148f, -0.179179f}),
@@ -77,14 +77,14 @@ TEST_CASE("kernels equal the float64 recurrence, forward and backward") {
   }
 }
 
-TEST_CASE("heads wider than a panel of a product") {
+TEST_CASE("backends equal the twin for heads wider than a panel of a product") {
   for (unsigned seed = 200; seed < 200 + test::rounds(24U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -0.2f, DType::kFloat32, 140), 2e-5);
   }
 }
 
-TEST_CASE("heads wider than a slice of a state") {
+TEST_CASE("backends equal the twin for heads wider than a slice of the state") {
   for (unsigned seed = 230; seed < 230 + test::rounds(4U); ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 6, -0.2f);
@@ -101,7 +101,7 @@ TEST_CASE("heads wider than a slice of a state") {
   }
 }
 
-TEST_CASE("decays that split chunks into segments, down to one token each") {
+TEST_CASE("backends equal the twin where decays split chunks, down to segments of one token") {
   for (unsigned seed = 300; seed < 360; ++seed) {
     INFO("seed " << seed);
     const std::array<float, 3> strongest{-3, -12, -100};
@@ -109,14 +109,14 @@ TEST_CASE("decays that split chunks into segments, down to one token each") {
   }
 }
 
-TEST_CASE("strong decays of wide heads") {
+TEST_CASE("backends equal the twin for strong decays of wide heads") {
   for (unsigned seed = 360; seed < 360 + test::rounds(12U); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 220, -4, DType::kFloat32, 140), 2e-5);
   }
 }
 
-TEST_CASE("gates of 0 among those that forget nearly all") {
+TEST_CASE("backends equal the twin for gates of 0 between gates that nearly erase the state") {
   for (unsigned seed = 380; seed < 400; ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 200, -0.3f);
@@ -136,7 +136,7 @@ TEST_CASE("gates of 0 among those that forget nearly all") {
   }
 }
 
-TEST_CASE("decays above 0 grow") {
+TEST_CASE("backends equal the twin for log decays above 0, with which the state grows") {
   for (unsigned seed = 400; seed < 420; ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 40, -0.3f);
@@ -148,7 +148,7 @@ TEST_CASE("decays above 0 grow") {
   }
 }
 
-TEST_CASE("a gate of minus infinity forgets all before") {
+TEST_CASE("a gate of minus infinity erases all earlier tokens") {
   for (unsigned seed = 500; seed < 540; ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 60, -0.2f);
@@ -163,7 +163,7 @@ TEST_CASE("a gate of minus infinity forgets all before") {
   }
 }
 
-TEST_CASE("half precision inputs of the recurrence differ from the twin by their rounding alone") {
+TEST_CASE("half precision inputs of the recurrence differ from the twin only by rounding") {
   for (unsigned seed = 600; seed < 610; ++seed) {
     INFO("seed " << seed);
     compare_backends(random_linear_call(seed, 120, -0.3f, DType::kFloat16), 5e-4);
@@ -205,7 +205,7 @@ Tensor tokens(const Tensor& array, Index begin, Index end) {
 
 }  // namespace
 
-TEST_CASE("a stream of steps with the state handed on equals one call") {
+TEST_CASE("a sequence of steps that pass on the state equals one call") {
   RandomTensors r(11);
   const Tensor q = r.normal({1, 130, 2, 8}), k = r.normal({1, 130, 2, 8}),
                v = r.normal({1, 130, 2, 6}), g = r.uniform({1, 130, 2, 8}, -0.5f, 0);
@@ -230,7 +230,7 @@ TEST_CASE("a stream of steps with the state handed on equals one call") {
   }
 }
 
-TEST_CASE("packed sequences are alone, and tokens past the last belong to none") {
+TEST_CASE("packed sequences do not mix, and tokens after the last one give 0") {
   RandomTensors r(12);
   const Tensor q = r.normal({1, 9, 1, 4}), k = r.normal({1, 9, 1, 4}), v = r.normal({1, 9, 1, 4});
   const Tensor cu = i32({0, 3, 3, 7}), gamma = f32({1}, {-0.1f}), state = r.normal({3, 1, 4, 4});
@@ -255,7 +255,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
   }
 }
 
-TEST_CASE("the state is returned when it is asked for or one was given") {
+TEST_CASE("the final state is returned if return_state is set or the input state is given") {
   const LinearCall p = small();
   const Tensor state(DType::kFloat32, {1, 1, 2, 2});
   RecurrentAttentionInputs in = p.inputs();
@@ -268,7 +268,7 @@ TEST_CASE("the state is returned when it is asked for or one was given") {
   CHECK(recurrent_attention(in).final_state->dtype() == DType::kFloat32);
 }
 
-TEST_CASE("gated linear attention is the recurrence, with gate a name of g") {
+TEST_CASE("gated linear attention equals recurrent attention, with gate as another name of g") {
   RandomTensors r(13);
   const Tensor q = r.normal({2, 7, 2, 4}), k = r.normal({2, 7, 2, 4}), v = r.normal({2, 7, 2, 5}),
                g = r.uniform({2, 7, 2, 4}, -1, 0), gamma = f32({2}, {-0.1f, -0.3f}),
@@ -287,7 +287,7 @@ TEST_CASE("gated linear attention is the recurrence, with gate a name of g") {
   CHECK_THROWS_WITH(gla_attention(both), "gate and g are two names of one array; give one");
 }
 
-TEST_CASE("lightning decays come from the layer or are given") {
+TEST_CASE("lightning attention takes its decays from the layer index, or as an argument") {
   check_close(lightning_decay(4, 1, 4), f32({4}, {0, -1.5f, -3, -4.5f}), 0, "decay");
   RandomTensors r(14);
   const Tensor q = r.normal({1, 6, 4, 4}), d_out = r.normal({1, 6, 4, 4});
@@ -314,7 +314,7 @@ TEST_CASE("lightning decays come from the layer or are given") {
   CHECK_THROWS_WITH(lightning_attention(in, layer), "layer_idx 4 is not one of 4 layers from 0");
 }
 
-TEST_CASE("the bits of the linear family do not depend on the number of threads") {
+TEST_CASE("the bits of the linear operations do not depend on the number of threads") {
   RandomTensors r(15);
   LinearCall p;
   p.query = r.normal({1, 500, 4, 40}), p.key = r.normal({1, 500, 2, 40});
@@ -332,7 +332,7 @@ TEST_CASE("the bits of the linear family do not depend on the number of threads"
   set_threads(0);
 }
 
-TEST_CASE("the linear family takes calls without tokens") {
+TEST_CASE("the linear operations accept calls without tokens") {
   const Tensor empty(DType::kFloat32, {2, 0, 1, 3});
   RandomTensors r(16);
   const Tensor state = r.normal({2, 1, 3, 3});
@@ -349,7 +349,7 @@ TEST_CASE("the linear family takes calls without tokens") {
   }
 }
 
-TEST_CASE("the linear family takes calls without heads") {
+TEST_CASE("the linear operations accept calls without heads") {
   const Tensor none(DType::kFloat32, {1, 3, 0, 4}), k = RandomTensors(18).normal({1, 3, 2, 4});
   for (const Backend backend : usable_backends()) {
     INFO(name(backend));
@@ -363,7 +363,7 @@ TEST_CASE("the linear family takes calls without heads") {
   }
 }
 
-TEST_CASE("the linear family refuses what does not fit, before any work") {
+TEST_CASE("the linear operations refuse wrong shapes before any work") {
   RandomTensors r(17);
   const Tensor q = r.normal({2, 5, 4, 3}), k = r.normal({2, 5, 2, 3}), v = r.normal({2, 5, 2, 6});
   const auto message = [&](auto change) {

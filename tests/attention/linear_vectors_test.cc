@@ -18,7 +18,7 @@ using maskctl::test::data;
 const float* data(const std::optional<Tensor>& t) { return t ? data(*t) : nullptr; }
 float at(const std::optional<Tensor>& t, Index i) { return t ? t->as<float>()[as_size(i)] : 1; }
 
-TEST_CASE("rows are scaled by their row, their column and their cells") {
+TEST_CASE("scaling by rows, columns and cells equals plain loops") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -57,14 +57,14 @@ TEST_CASE("rows are scaled by their row, their column and their cells") {
   }
 }
 
-TEST_CASE("rows run backwards where the stride is negative") {
+TEST_CASE("a negative stride reads the rows backwards") {
   const Tensor from = f32({3, 2}, {1, 2, 3, 4, 5, 6});
   Tensor to(DType::kFloat32, {3, 2});
   scale_rows({data(from) + 4, -2}, 3, 2, {.factor = 2}, {data(to), 2});
   check_close(to, f32({3, 2}, {10, 12, 6, 8, 2, 4}), 0, "rows");
 }
 
-TEST_CASE("gates are summed after the first row, up to a sum out of range") {
+TEST_CASE("sums of gates leave out the first row, and end at a sum out of range") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -98,7 +98,8 @@ TEST_CASE("gates are summed after the first row, up to a sum out of range") {
   }
 }
 
-TEST_CASE("sums of products, back from the last row and over rows and columns") {
+TEST_CASE(
+    "sums of products, over rows, over columns and from the last row back, equal plain loops") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);

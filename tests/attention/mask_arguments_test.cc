@@ -40,11 +40,11 @@ void check_refused(const MaskArguments& arguments, const std::string& text,
 
 }  // namespace
 
-TEST_CASE("nothing given opens every cell") {
+TEST_CASE("without mask arguments every cell is open") {
   check_mask({}, kExtents, [](Index, Index, Index, Index) { return true; });
 }
 
-TEST_CASE("causal, window and sink tokens in both alignments") {
+TEST_CASE("causal, window and sink tokens open the right cells in both alignments") {
   for (const MaskExtents x : {MaskExtents{1, 1, 1, 9, 12}, MaskExtents{1, 1, 1, 12, 9}}) {
     for (const Align align : {Align::kUnset, Align::kTopLeft, Align::kBottomRight}) {
       for (const bool causal : {false, true}) {
@@ -69,7 +69,7 @@ TEST_CASE("causal, window and sink tokens in both alignments") {
   }
 }
 
-TEST_CASE("chunks and causal blocks") {
+TEST_CASE("chunks and causal blocks open the right cells") {
   for (const MaskExtents x :
        {MaskExtents{1, 1, 1, 13, 13}, MaskExtents{1, 1, 1, 7, 12}, MaskExtents{1, 1, 1, 12, 7}}) {
     for (Index c = 1; c < 15; ++c) {
@@ -84,7 +84,9 @@ TEST_CASE("chunks and causal blocks") {
   }
 }
 
-TEST_CASE("masks of keys, batches, key heads and query heads, as arrays and lazily") {
+TEST_CASE(
+    "masks over keys, batches, key heads and query heads open the right cells, as arrays and "
+    "lazy") {
   Random r(1);
   const MaskExtents& x = kExtents;
   const Tensor keys = r.flags({3, 11}, 0.6);
@@ -111,7 +113,9 @@ TEST_CASE("masks of keys, batches, key heads and query heads, as arrays and lazi
   }
 }
 
-TEST_CASE("block masks of one, of each head, of each batch and head, and a block map") {
+TEST_CASE(
+    "block masks, shared or for each head and batch, open the right cells, and so does a block "
+    "map") {
   Random r(2);
   const MaskExtents& x = kExtents;
   for (const std::vector<Index>& lead : {std::vector<Index>{}, {4}, {2}, {3, 1}, {3, 4}, {1, 2}}) {
@@ -136,7 +140,7 @@ TEST_CASE("block masks of one, of each head, of each batch and head, and a block
   });
 }
 
-TEST_CASE("segment ids with either padding, shared or for each batch") {
+TEST_CASE("segment ids open the right cells with either padding, shared or for each batch") {
   Random r(3);
   const MaskExtents& x = kExtents;
   for (const SegmentPadding padding : {SegmentPadding::kNegative, SegmentPadding::kZero}) {
@@ -156,7 +160,7 @@ TEST_CASE("segment ids with either padding, shared or for each batch") {
   }
 }
 
-TEST_CASE("positions stand for indices under causal and window") {
+TEST_CASE("causal and window compare positions if these are given") {
   Random r(4);
   const MaskExtents& x = kExtents;
   for (unsigned seed = 0; seed < 20; ++seed) {
@@ -176,7 +180,7 @@ TEST_CASE("positions stand for indices under causal and window") {
   }
 }
 
-TEST_CASE("lengths close keys and make queries void") {
+TEST_CASE("key lengths close keys, and query lengths close queries") {
   const Tensor q = i32({9, 0, 5}), k = i32({11, 3, 0});
   MaskArguments a;
   a.query_lengths = &q, a.key_lengths = &k;
@@ -186,7 +190,7 @@ TEST_CASE("lengths close keys and make queries void") {
   CHECK(compose(a, kExtents).query_ends == std::vector<Index>{9, 0, 5});
 }
 
-TEST_CASE("cumulative lengths, padded and packed, with causal and window inside each sequence") {
+TEST_CASE("cumulative lengths separate sequences, and causal and window apply inside each") {
   Random r(5);
   for (unsigned seed = 0; seed < 200; ++seed) {
     const bool packed = seed % 2 == 0;
@@ -224,7 +228,7 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
   }
 }
 
-TEST_CASE("rows of the batch with equal masks are one") {
+TEST_CASE("batch entries with equal masks are stored as one") {
   const Tensor equal = i32({5, 5, 5}), other = i32({5, 4, 5}), none(DType::kInt32, {0});
   MaskArguments a;
   a.causal = true, a.window = 3;
@@ -238,7 +242,7 @@ TEST_CASE("rows of the batch with equal masks are one") {
   CHECK(compose(a, {0, 4, 2, 9, 11}).mask.batch() == 0);
 }
 
-TEST_CASE("all conditions must hold together") {
+TEST_CASE("a cell is open only if all arguments open it") {
   Random r(6);
   const Tensor array = r.flags({3, 2, 9, 11}, 0.8);
   const Tensor lengths = i32({11, 7, 4});
@@ -250,7 +254,7 @@ TEST_CASE("all conditions must hold together") {
   });
 }
 
-TEST_CASE("a mask of a million tokens is composed without its cells") {
+TEST_CASE("a mask of a million tokens is composed without a dense array") {
   const Tensor cum = i32({0, 300'000, 300'000, 1'000'000});
   MaskArguments a;
   a.cum_seqlens_q = &cum, a.cum_seqlens_k = &cum, a.causal = true, a.window = 4095;
@@ -260,7 +264,7 @@ TEST_CASE("a mask of a million tokens is composed without its cells") {
   CHECK(mask.plane(0, 0)->count({300'010, 300'011}, {0, 1'000'000}) == 11);
 }
 
-TEST_CASE("arguments that do not fit are refused by name") {
+TEST_CASE("errors about mask arguments that do not fit name the argument") {
   const auto with = [](auto&& set) {
     MaskArguments a;
     set(a);

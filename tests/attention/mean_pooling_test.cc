@@ -68,7 +68,7 @@ void check_both(const Problem& p, const Tensor& out, const Tensor& d_out, const 
 
 }  // namespace
 
-TEST_CASE("a mean per row of the batch, and of its valid tokens") {
+TEST_CASE("mean pooling gives the mean of each batch entry, over its valid tokens") {
   Problem p;
   p.x = six_tokens();
   const Tensor d_out = f32({2, 2}, {3, 0, 0, 6});
@@ -84,7 +84,7 @@ TEST_CASE("a mean per row of the batch, and of its valid tokens") {
   check_close(p.forward(Backend::kCpu), f32({2, 2}, {2, 20, 0, 0}), 0, "bool mask");
 }
 
-TEST_CASE("a mean per packed sequence; an empty one is 0") {
+TEST_CASE("mean pooling gives the mean of each packed sequence, and 0 for an empty one") {
   Problem p;
   p.x = six_tokens();
   p.x.reshape({6, 2});
@@ -93,7 +93,7 @@ TEST_CASE("a mean per packed sequence; an empty one is 0") {
              f32({6, 2}, {1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0}));
 }
 
-TEST_CASE("a mean per chunk, the last over what is left") {
+TEST_CASE("mean pooling gives the mean of each chunk; the last chunk may be shorter") {
   Problem p;
   p.x = six_tokens();
   p.options.mode = PoolingMode::kPerChunk;
@@ -107,7 +107,7 @@ TEST_CASE("a mean per chunk, the last over what is left") {
               "packed");
 }
 
-TEST_CASE("means equal the float64 loops, and their gradient agrees with finite differences") {
+TEST_CASE("mean pooling equals float64 loops, and its gradient finite differences") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (unsigned seed = 0; seed < 60; ++seed) {
       INFO("seed " << seed);
@@ -127,7 +127,7 @@ TEST_CASE("means equal the float64 loops, and their gradient agrees with finite 
   }
 }
 
-TEST_CASE("mean pooling refuses what does not fit, before any work") {
+TEST_CASE("mean pooling refuses wrong shapes before any work") {
   const auto message = [](auto change) {
     Problem p;
     p.x = six_tokens();

@@ -103,7 +103,7 @@ std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
 
 }  // namespace
 
-TEST_CASE("memory of the dense family grows with the tokens, not with their square") {
+TEST_CASE("memory of the dense operations grows with the tokens, not with their square") {
   bytes_of_all(512);  // the first call allocates what later calls reuse
   const auto small = bytes_of_all(2048), large = bytes_of_all(8192);
   for (std::size_t n = 0; n < small.size(); ++n) {

@@ -59,7 +59,7 @@ struct Problem {
 
 }  // namespace
 
-TEST_CASE("latent attention is attention over rebuilt keys and values") {
+TEST_CASE("latent attention equals softmax attention over rebuilt keys and values") {
   for (const bool rotary : {false, true}) {
     for (const Backend backend : maskctl::test::usable_backends()) {
       const Problem p(rotary ? 1 : 2);
@@ -116,7 +116,7 @@ TEST_CASE("gradients of latent attention agree with finite differences") {
   }
 }
 
-TEST_CASE("packed products equal plain ones, transposed or not") {
+TEST_CASE("products of packed matrices equal plain loops, transposed or not") {
   Random r(7);
   for (unsigned n = 0; n < 30; ++n) {
     const Index rows = 1 + r.below(200), depth = 1 + r.below(n == 0 ? 600 : 70),
@@ -140,7 +140,7 @@ TEST_CASE("packed products equal plain ones, transposed or not") {
   }
 }
 
-TEST_CASE("packed sequences of latents see only themselves") {
+TEST_CASE("packed sequences of latent attention do not see each other") {
   Random r(8);
   const Tensor query = r.normal({1, 9, 2, 4}), latent = r.normal({1, 9, 3}),
                w = r.normal({3, 1, 4}), cum = i32({0, 4, 9});
@@ -155,7 +155,7 @@ TEST_CASE("packed sequences of latents see only themselves") {
   CHECK_FALSE(std::ranges::equal(together.as<float>(), after.as<float>()));
 }
 
-TEST_CASE("latents that do not fit are refused") {
+TEST_CASE("latents of wrong shapes are refused") {
   const Problem p(1);
   MlaAttentionOptions o;
   o.b_q = &p.b_q;

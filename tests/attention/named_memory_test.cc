@@ -18,7 +18,8 @@ Index peak_bytes() {
   return Index{usage.ru_maxrss} * 1024;
 }
 
-TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, not for cells") {
+TEST_CASE(
+    "named operations: memory for a window over 128k tokens grows with tokens, not with cells") {
   constexpr Index kTokens = 1 << 17, kWindow = 32;
   constexpr Index kMost = Index{1} << 30;  // the mask as bytes would take 16 GiB
   for (const char* name : {"scaled_dot_product_attention", "ring_attention", "mla_attention",

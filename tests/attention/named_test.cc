@@ -36,7 +36,7 @@ std::string error_of(const Operation& operation, const NamedArguments& arguments
   return {};
 }
 
-TEST_CASE("named operations: every name of ejkernel is there, under both names") {
+TEST_CASE("named operations: every function of ejkernel is found under both of its names") {
   for (const char* name : {"flash_attention",
                            "ring_attention",
                            "native_sparse_attention",
@@ -65,7 +65,7 @@ TEST_CASE("named operations: every name of ejkernel is there, under both names")
   CHECK(find_operation("") == nullptr);
 }
 
-TEST_CASE("named operations: a call by name is the call") {
+TEST_CASE("named operations: a call by name gives the result of the function") {
   const Operation& operation = *find_operation("flash_attention");
   NamedArguments arguments = random_arguments(operation);
   arguments.options = {{"causal", "true"},
@@ -90,7 +90,7 @@ TEST_CASE("named operations: a call by name is the call") {
   CHECK(run(operation, arguments).size() == 5);
 }
 
-TEST_CASE("named operations: a mask is the array attention_mask, of any head and batch") {
+TEST_CASE("named operations: a mask gives the result of the same array as attention_mask") {
   Tensor cells(DType::kBool, {2, 4, 8, 8});
   const Tensor numbers = random_normal(cells.shape(), 5);
   std::ranges::transform(numbers.as<float>(), cells.as<std::uint8_t>().begin(),
@@ -113,7 +113,7 @@ TEST_CASE("named operations: a mask is the array attention_mask, of any head and
   }
 }
 
-TEST_CASE("named operations: wrong arguments are named") {
+TEST_CASE("named operations: errors about wrong arguments name the argument") {
   const Operation& operation = *find_operation("flash_attention");
   const std::vector<std::pair<std::pair<std::string, std::string>, std::string>> table = {
       {{"causal", "yes"}, "causal: 'yes' is not true or false"},
@@ -137,7 +137,7 @@ TEST_CASE("named operations: wrong arguments are named") {
   CHECK(error_of(*find_operation("gla_attention"), masked) == "gla_attention takes no mask");
 }
 
-TEST_CASE("named operations: random arrays have the extents of their axes and of given arrays") {
+TEST_CASE("named operations: random arrays take their extents from axes and from given arrays") {
   const Operation& operation = *find_operation("flash_attention");
   NamedArguments arguments;
   arguments.arrays["key"] = random_normal({3, 17, 1, 5}, 9);
@@ -162,7 +162,7 @@ TEST_CASE("named operations: random arrays have the extents of their axes and of
   CHECK(large.arrays.size() == 3);
 }
 
-TEST_CASE("named operations: random numbers are normal, and equal for equal seeds") {
+TEST_CASE("named operations: random arrays are normally distributed, and equal for equal seeds") {
   const Tensor a = random_normal({100000}, 7), b = random_normal({100000}, 7);
   CHECK(std::ranges::equal(a.bytes(), b.bytes()));
   double sum = 0, squares = 0;
@@ -174,7 +174,7 @@ TEST_CASE("named operations: random numbers are normal, and equal for equal seed
   CHECK(std::abs(squares / 1e5 - 1) < 0.03);
 }
 
-TEST_CASE("named operations: arguments by ejkernel's other names") {
+TEST_CASE("named operations: arguments may have ejkernel's other names") {
   const Operation& product = *find_operation("grouped_matmul");
   const Tensor rows = random_normal({3, 4}, 1), matrices = random_normal({2, 4, 5}, 2);
   Tensor sizes(DType::kInt32, {2});
@@ -218,7 +218,7 @@ TEST_CASE("named operations: options may be written as in Python") {
   }
 }
 
-TEST_CASE("named operations: a usual call of each runs, with gradients where there are any") {
+TEST_CASE("named operations: a usual call of each operation runs, forward and backward") {
   for (const Operation* operation : operations()) {
     for (const Index batch : {1, 3}) {
       INFO(operation->name << " " << batch);
@@ -237,7 +237,7 @@ TEST_CASE("named operations: a usual call of each runs, with gradients where the
   }
 }
 
-TEST_CASE("named operations: decays above 0 are doubted") {
+TEST_CASE("named operations: a decay above 0 gives a warning") {
   const Operation& lightning = *find_operation("lightning_attention");
   NamedArguments arguments = random_arguments(lightning);
   CHECK(warnings(lightning, arguments).empty());

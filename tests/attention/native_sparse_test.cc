@@ -122,7 +122,8 @@ void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expec
   check_close(seen.value, expected.value, tolerance, "d_value");
 }
 
-TEST_CASE("blocks that count once are softmax attention under the mask of the blocks") {
+TEST_CASE(
+    "with duplicate_blocks=once, results equal softmax attention under the mask of the blocks") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     Problem p = problem(seed, false);
@@ -145,7 +146,7 @@ TEST_CASE("blocks that count once are softmax attention under the mask of the bl
   }
 }
 
-TEST_CASE("selected attention is that in float64, in every dtype") {
+TEST_CASE("the selected branch equals float64 loops in every dtype") {
   for (unsigned seed = 0; seed < 90; ++seed) {
     INFO("seed " << seed);
     const DType dtype = std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[seed % 3];
@@ -167,7 +168,7 @@ TEST_CASE("selected attention is that in float64, in every dtype") {
   }
 }
 
-TEST_CASE("selected attention of sizes past one tile of a kernel") {
+TEST_CASE("the selected branch equals float64 loops for sizes beyond one tile of a kernel") {
   struct Sizes {
     Index tokens, kv_heads, group, dim, value_dim, block_size, listed;
   };
@@ -203,7 +204,7 @@ TEST_CASE("selected attention of sizes past one tile of a kernel") {
   }
 }
 
-TEST_CASE("a block that is listed twice counts twice, or once") {
+TEST_CASE("a block that is listed twice counts twice, or once if asked") {
   // Blocks of one token: key 0 has value 1, and key 1, token 1 itself, has value 3. All logits are
   // equal.
   const Tensor query = f32({1, 2, 1, 1}, {0, 0}), value = f32({1, 2, 1, 1}, {1, 3});
@@ -224,7 +225,7 @@ TEST_CASE("a block that is listed twice counts twice, or once") {
   }
 }
 
-TEST_CASE("lists of query blocks are those of their tokens") {
+TEST_CASE("lists for blocks of queries give the result of the same lists for each token") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     Problem p = problem(seed, false);
@@ -267,7 +268,7 @@ TEST_CASE("lists of query blocks are those of their tokens") {
   }
 }
 
-TEST_CASE("the compressed branch by hand: 6 tokens, blocks of 2") {
+TEST_CASE("the compressed branch gives values computed by hand for 6 tokens in blocks of 2") {
   const Tensor query = f32({1, 6, 1, 1}, {0.5f, 1, -1, 2, 1.5f, -0.5f});
   const Tensor key = f32({1, 6, 1, 1}, {1, 0, -1, 2, 0.5f, 0.5f});
   const Tensor value = f32({1, 6, 1, 1}, {1, 2, 3, 4, 5, 6});
@@ -294,7 +295,8 @@ TEST_CASE("the compressed branch by hand: 6 tokens, blocks of 2") {
   }
 }
 
-TEST_CASE("of equal blocks the lower is chosen, also against the block of the token") {
+TEST_CASE(
+    "of blocks with equal importance the first is chosen, even before the token's own block") {
   // While a token sees only one whole block, that block has all the weight of each query head. This
   // is as much importance as the token's own block gets.
   RandomTensors r(4);
@@ -319,7 +321,7 @@ Tensor chosen_blocks(const Problem& p, Backend backend) {
   return chosen;
 }
 
-TEST_CASE("every backend chooses the blocks that the definition does") {
+TEST_CASE("every backend chooses the blocks that the definition chooses") {
   std::size_t others = 0, total = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     Problem p = problem(seed, true);
@@ -345,7 +347,7 @@ TEST_CASE("every backend chooses the blocks that the definition does") {
   CHECK(others <= total / 10000);
 }
 
-TEST_CASE("gated attention is that in float64, forward and backward") {
+TEST_CASE("the gated form equals float64 loops, forward and backward") {
   Index other_choices = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
@@ -387,7 +389,7 @@ double loss(const Problem& p) {
   return dot(native_sparse_attention(p.inputs(), p.with(Backend::kReference)).out, p.d_out);
 }
 
-TEST_CASE("gradients of the gated form are differences along random directions") {
+TEST_CASE("gradients of the gated form agree with differences along random directions") {
   for (unsigned seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
     Problem p = problem(seed, true);
@@ -420,7 +422,7 @@ TEST_CASE("gradients of the gated form are differences along random directions")
   }
 }
 
-TEST_CASE("sequences of a packed call are calls of their own") {
+TEST_CASE("each sequence of a packed call gives the result of a call of its own") {
   RandomTensors r(9);
   const Index lengths[] = {7, 0, 13}, total = 20;
   Problem p;
@@ -447,7 +449,7 @@ TEST_CASE("sequences of a packed call are calls of their own") {
   }
 }
 
-TEST_CASE("keys that no token sees may be NaN") {
+TEST_CASE("NaN in a key that no token sees has no effect") {
   Problem p;
   p.options.block_size = 2;
   const Index t = 9;
@@ -465,8 +467,7 @@ TEST_CASE("keys that no token sees may be NaN") {
   }
 }
 
-TEST_CASE(
-    "one head is shared by several tasks: gradients of the twin, the same bits on any threads") {
+TEST_CASE("if tasks share a head, gradients equal the twin's, with the same bits for any threads") {
   RandomTensors r(9);
   for (const Index t : {1, 64, 65, 400}) {
     Problem p;
@@ -491,7 +492,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("bad calls of native sparse attention are one error before any work") {
+TEST_CASE("native sparse attention refuses a bad call with one error before any work") {
   RandomTensors r(1);
   const Tensor query = r.normal({2, 6, 4, 8}), key = r.normal({2, 6, 2, 8});
   const Tensor gate = r.normal({2, 6, 4});

@@ -35,7 +35,8 @@ void check_axes(std::string_view axes) {
   }
 }
 
-TEST_CASE("operations: axes of arguments and results can be read, and options have help") {
+TEST_CASE(
+    "operations: all arguments and results have axes that can be parsed, all options have help") {
   for (const Operation* const form : forms()) {
     INFO(form->name);
     CHECK_FALSE(form->summary.empty());
@@ -73,7 +74,7 @@ void check_gradients(const Operation& form) {
   }
 }
 
-TEST_CASE("operations: gradients are those of inputs, and flow in through outputs") {
+TEST_CASE("operations: gradients belong to inputs, and cotangents to outputs") {
   for (const Operation* const form : forms()) {
     INFO(form->name);
     CHECK(form->has_gradients() == !form->gradients.empty());
@@ -113,7 +114,7 @@ std::string error_of(const Operation& form, const NamedArguments& call) {
   return {};
 }
 
-TEST_CASE("operations: text that is no value of an option, and options as arrays, are refused") {
+TEST_CASE("operations: invalid values of options, and arrays in their place, are refused") {
   for_each_argument([](const Operation& form, const Field& field) {
     const std::string name(field.name);
     const bool is_both = field.is_array && name == "block_counts";
@@ -130,7 +131,7 @@ TEST_CASE("operations: text that is no value of an option, and options as arrays
   });
 }
 
-TEST_CASE("operations: arguments of ejkernel's have their names") {
+TEST_CASE("operations: arguments that ejkernel has too have its names") {
   std::set<std::string_view> names;
   for_each_argument([&names](const Operation&, const Field& field) {
     names.insert({field.name, field.alias});

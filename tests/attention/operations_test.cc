@@ -35,8 +35,7 @@ void check_effect(const Operation& form, const Case& row, NamedArguments before)
   }
 }
 
-TEST_CASE(
-    "operations: each is stopped by its context, and tells it who computes in place of whom") {
+TEST_CASE("operations: each one can be stopped by its context, and reports every fallback") {
   for (const Operation* operation : operations()) {
     INFO(operation->name);
     NamedArguments call = small_call(*operation);
@@ -56,7 +55,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("operations: every argument that is listed is read, by every backend") {
+TEST_CASE("operations: every backend reads every argument that is listed") {
   const std::vector<Case> cases = all_cases();
   for_each_argument([&cases](const Operation& form, const Field& field) {
     for (const Backend backend : test::usable_backends()) {
@@ -69,7 +68,7 @@ TEST_CASE("operations: every argument that is listed is read, by every backend")
   });
 }
 
-TEST_CASE("operations: every case is that of an argument") {
+TEST_CASE("operations: every test case belongs to an argument of an operation") {
   const std::vector<Case> cases = all_cases();
   std::set<const Case*> used;
   for_each_argument([&](const Operation& form, const Field& field) {
@@ -89,7 +88,7 @@ const std::map<std::string, std::string> kDropping = {{"dropout_prob", "0.5"},
                                                       {"dropout_rng", "9"},
                                                       {"deterministic", "false"}};
 
-TEST_CASE("operations: weights are dropped with a probability alone, and where it is allowed") {
+TEST_CASE("operations: weights are dropped only with a probability and if dropout is allowed") {
   for (const Operation* const form : forms()) {
     NamedArguments call = small_call(*form);
     bool drops = false;

@@ -33,7 +33,7 @@ NamedResults read_as(NamedArguments call, const char* layout) {
   return run(page(), call);
 }
 
-TEST_CASE("page layout: the one that fits is read, and is what kv_layout says") {
+TEST_CASE("page layout: if the shapes fit one layout, it is used, as if kv_layout named it") {
   struct Row {
     Index q_heads, a, b;
     std::int32_t longest;
@@ -56,7 +56,7 @@ TEST_CASE("page layout: the one that fits is read, and is what kv_layout says") 
   }
 }
 
-TEST_CASE("page layout: where both fit, the call names both spellings, and either helps") {
+TEST_CASE("page layout: if the shapes fit both layouts, the error names both values of kv_layout") {
   for (const auto& [a, b] : {std::pair<Index, Index>{2, 2}, {4, 4}, {2, 4}, {4, 2}, {1, 2}}) {
     CAPTURE(a, b);
     const NamedArguments call = call_on(8, a, b, 2);

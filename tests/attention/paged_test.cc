@@ -9,7 +9,7 @@
 namespace maskctl::attention::paging {
 namespace {
 
-TEST_CASE("ragged pages are softmax attention over the gathered tokens") {
+TEST_CASE("ragged page attention equals softmax attention over the gathered tokens") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -22,7 +22,7 @@ TEST_CASE("ragged pages are softmax attention over the gathered tokens") {
   }
 }
 
-TEST_CASE("results do not depend on the number of threads") {
+TEST_CASE("results of paged attention do not depend on the number of threads") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     RandomTensors r(seed);
     const Batch b = batch(r, 1300, 12);
@@ -36,7 +36,7 @@ TEST_CASE("results do not depend on the number of threads") {
   }
 }
 
-TEST_CASE("num_seqs leaves out the later sequences and checks nothing of them") {
+TEST_CASE("sequences after the first num_seqs are ignored and not checked") {
   RandomTensors r(3);
   const Tensor queries = r.normal({3, 1, 4}), pages = r.normal({2, 4, 2, 4});
   const Tensor lens = i32({4, -7}), tables = i32({2, 1}, {1, 99}), starts = i32({0, 2, -5});
@@ -49,7 +49,7 @@ TEST_CASE("num_seqs leaves out the later sequences and checks nothing of them") 
   for (std::size_t x = 8; x < 12; ++x) CHECK(out.as<float>()[x] == 0);
 }
 
-TEST_CASE("page attention is ragged attention of one row each, in both layouts and ranks") {
+TEST_CASE("page attention equals ragged page attention with one query per sequence") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -94,7 +94,7 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
   }
 }
 
-TEST_CASE("pages by hand: only the slots of the context are read") {
+TEST_CASE("page attention reads only the slots of the context, with values computed by hand") {
   // A page has 2 slots, the page table is [3, 0, -1]: the 3 tokens are in slots 0 and 1 of page 3
   // and in slot 0 of page 0.
   const float nan = std::nanf("");
@@ -110,7 +110,7 @@ TEST_CASE("pages by hand: only the slots of the context are read") {
   }
 }
 
-TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2") {
+TEST_CASE("the queries of a ragged sequence are its last tokens, with values computed by hand") {
   // With window 2, position 3 sees keys 2 and 3, position 4 keys 3 and 4. All logits are 0.
   const Tensor queries = f32({2, 1, 1}, {0, 0});
   const Tensor pages = f32({1, 5, 2, 1}, {0, 1, 0, 2, 0, 4, 0, 8, 0, 16});
@@ -127,7 +127,7 @@ TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2
 
 // Errors about bad input.
 
-TEST_CASE("bad pages are one error before any work") {
+TEST_CASE("page attention refuses bad pages with one error before any work") {
   RandomTensors r(1);
   const Tensor query = r.normal({2, 4, 8}), cache = r.normal({3, 2, 4, 8});
   const Tensor lens = i32({5, 2}), tables = i32({2, 2}, {0, 2, 1, -1});
@@ -169,7 +169,7 @@ TEST_CASE("bad pages are one error before any work") {
   CHECK_THAT(error(good, options), Contains("num_splits -1"));
 }
 
-TEST_CASE("bad ragged batches are one error before any work") {
+TEST_CASE("ragged page attention refuses a bad batch with one error before any work") {
   RandomTensors r(1);
   const Tensor queries = r.normal({4, 2, 8}), pages = r.normal({3, 4, 2, 8});
   const Tensor lens = i32({5, 2}), tables = i32({2, 2}, {0, 2, 1, -1}), starts = i32({0, 3, 4});

@@ -64,7 +64,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
 }
 
-TEST_CASE("version 3 writes the new rows, then attends; nothing else of the cache changes") {
+TEST_CASE("version 3 writes the new tokens to the cache, then attends, and changes no other slot") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -89,7 +89,8 @@ TEST_CASE("version 3 writes the new rows, then attends; nothing else of the cach
   }
 }
 
-TEST_CASE("version 3 multiplies logits by k_scale and the output by v_scale; q_scale cancels") {
+TEST_CASE(
+    "version 3 multiplies logits by k_scale and the output by v_scale; q_scale has no effect") {
   RandomTensors r(5);
   V3 v = v3_batch(r);
   while (v.b.dtype != DType::kFloat32 || v.b.rows() == 0) v = v3_batch(r);
@@ -108,7 +109,7 @@ TEST_CASE("version 3 multiplies logits by k_scale and the output by v_scale; q_s
   }
 }
 
-TEST_CASE("a half query is clipped to what a half holds after division by q_scale") {
+TEST_CASE("a float16 query is clipped to the range of float16 after the division by q_scale") {
   const Tensor query = astype(f32({1, 1, 1}, {60000}), DType::kFloat16);
   const Tensor key = astype(f32({1, 1, 1}, {1}), DType::kFloat16);
   Tensor cache(DType::kFloat16, {1, 2, 1, 2, 128});
@@ -124,7 +125,7 @@ TEST_CASE("a half query is clipped to what a half holds after division by q_scal
   CHECK(static_cast<double>(get(out, 0)) == Catch::Approx((1 + 3 * e) / (1 + e)).epsilon(1e-3));
 }
 
-TEST_CASE("ejkernel's call of version 3 is ragged attention with 1 / sqrt(D)") {
+TEST_CASE("ejkernel's form of version 3 equals ragged page attention with scale 1 / sqrt(D)") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);

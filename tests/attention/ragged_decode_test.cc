@@ -8,7 +8,7 @@
 namespace maskctl::attention::paging {
 namespace {
 
-TEST_CASE("ragged decoding is softmax attention of one row over its range") {
+TEST_CASE("ragged decoding equals softmax attention of one query over its range of keys") {
   for (unsigned seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);
@@ -57,7 +57,7 @@ TEST_CASE("ragged decoding is softmax attention of one row over its range") {
   }
 }
 
-TEST_CASE("bad ranges of ragged decoding are one error before any work") {
+TEST_CASE("ragged decoding refuses bad ranges with one error before any work") {
   RandomTensors r(1);
   const Tensor query = r.normal({2, 2, 8}), key = r.normal({2, 5, 1, 8});
   const auto error = [&](const Tensor& start, const Tensor& end,

@@ -56,7 +56,9 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
 
 }  // namespace
 
-TEST_CASE("a ring equals one device: plain, causal, windows, chunks, blocks, sink tokens") {
+TEST_CASE(
+    "a ring gives the results of one device: no mask, causal, windows, chunks, blocks, sink "
+    "tokens") {
   const auto with = [](auto&& set) {
     RingAttentionOptions o;
     set(o);
@@ -72,7 +74,8 @@ TEST_CASE("a ring equals one device: plain, causal, windows, chunks, blocks, sin
   check_ring(7, with([](auto& o) { o.mask.causal = true, o.mask.causal_block_size = 4; }), 12);
 }
 
-TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dropout") {
+TEST_CASE(
+    "a ring gives the results of one device: bias of any broadcast shape, sinks, cap, dropout") {
   Random r(1);
   for (const std::vector<Index>& shape :
        {std::vector<Index>{2, 4, 12, 24}, {1, 1, 12, 1}, {1, 4, 1, 24}, {2, 1, 1, 1}}) {
@@ -88,7 +91,9 @@ TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dr
   check_ring(3, o);
 }
 
-TEST_CASE("a ring equals one device: masks, segments of either padding, dead rows") {
+TEST_CASE(
+    "a ring gives the results of one device: masks, segments of either padding, rows without "
+    "keys") {
   Random r(2);
   const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // some queries see no key
   const Tensor q_ids = r.integers({2, 12}, 3), kv_ids = r.integers({2, 24}, 3);
@@ -114,7 +119,8 @@ TEST_CASE("a ring equals one device: masks, segments of either padding, dead row
   check_close(ring_attention(query, key, key, o).out, alone, 1e-5, "out");
 }
 
-TEST_CASE("a ring equals one device where balanced queries have moved") {
+TEST_CASE(
+    "a ring gives the results of one device after balanced queries were moved between ranks") {
   const Mask mask = uneven_documents();
   Random r(12);
   const std::vector<Index> shape{1, mask.queries(), 2, 4};
@@ -133,7 +139,7 @@ TEST_CASE("a ring equals one device where balanced queries have moved") {
   check_gradients(ring_attention_backward(query, key, value, seen, d_out, o), gradients, 3e-5);
 }
 
-TEST_CASE("a ring in half precision rounds once") {
+TEST_CASE("a ring in half precision rounds its results only once") {
   Random r(3);
   const Tensor query = r.normal({1, 12, 2, 8}, DType::kBFloat16),
                key = r.normal({1, 12, 2, 8}, DType::kBFloat16);
@@ -155,7 +161,7 @@ std::span<std::byte> room_of(Index& n) { return std::as_writable_bytes(std::span
 
 }  // namespace
 
-TEST_CASE("ranks reach any rank, and transfers between two keep their order") {
+TEST_CASE("any rank can send to any other, and messages between two ranks keep their order") {
   constexpr Index kRanks = 5;
   std::atomic<int> right = 0;
   run_ring(kRanks, [&](Communicator& ring) {
@@ -172,7 +178,7 @@ TEST_CASE("ranks reach any rank, and transfers between two keep their order") {
   CHECK(right == kRanks * kRanks);
 }
 
-TEST_CASE("transfers of unequal sizes are refused") {
+TEST_CASE("messages of unequal sizes are refused") {
   CHECK_THROWS_WITH(run_ring(2,
                              [](Communicator& ring) {
                                Index one = 1;
@@ -184,7 +190,7 @@ TEST_CASE("transfers of unequal sizes are refused") {
                     "rank 1 receives 8 bytes from rank 0 where it expects 4");
 }
 
-TEST_CASE("when one rank fails the others are released and its error is the answer") {
+TEST_CASE("if one rank fails, the other ranks stop, and the caller gets its error") {
   std::atomic<int> released = 0;
   const std::string seen = maskctl::test::error_of([&] {
     run_ring(4, [&](Communicator& ring) {
@@ -206,7 +212,7 @@ TEST_CASE("when one rank fails the others are released and its error is the answ
   CHECK(released == 3);
 }
 
-TEST_CASE("a ring takes a lazy mask, and drops the weights of its place in a larger call") {
+TEST_CASE("a ring accepts a lazy mask, and drops the weights that the larger call would drop") {
   Random r(6);
   const Mask mask = r.mask(2, 4, 12, 24, 0.5);
   RingAttentionOptions o;
@@ -217,7 +223,7 @@ TEST_CASE("a ring takes a lazy mask, and drops the weights of its place in a lar
   check_ring(10, o);
 }
 
-TEST_CASE("lengths that a ring cannot share are refused") {
+TEST_CASE("a ring refuses lengths that its ranks cannot share evenly") {
   using maskctl::test::error_of;
   const Tensor x(DType::kFloat32, {1, 10, 2, 4});
   RingAttentionOptions o;
@@ -228,7 +234,7 @@ TEST_CASE("lengths that a ring cannot share are refused") {
   CHECK(error_of([&] { ring_attention(x, x, x, o); }) == "ring_size 0 is below 1");
 }
 
-TEST_CASE("a ring: a rank that fails takes nothing from the one that copies") {
+TEST_CASE("a ring: a neighbour receives intact bytes from a rank that then fails") {
   std::vector<std::byte> sent(64, std::byte{1});
   std::vector<std::byte> received(64, std::byte{0});
   std::atomic<bool> gone{false};
@@ -259,7 +265,7 @@ TEST_CASE("a ring: a rank that fails takes nothing from the one that copies") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a ring: ranks do not wait for one whose thread did not start") {
+TEST_CASE("a ring: ranks do not wait for a rank whose thread could not start") {
   CHECK(maskctl::test::holds_where_threads_fail([] {
     try {
       run_ring(64, [](Communicator& self) {

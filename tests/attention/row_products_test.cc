@@ -59,7 +59,7 @@ struct Problem {
   KeyRows rows, ahead;
 };
 
-TEST_CASE("row products of all dtypes and edges are those of plain loops") {
+TEST_CASE("row products equal plain loops for all dtypes and sizes") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     Problem p(seed);
@@ -87,7 +87,7 @@ TEST_CASE("row products of all dtypes and edges are those of plain loops") {
   }
 }
 
-TEST_CASE("rows past the last one are neither read nor written beyond four") {
+TEST_CASE("rows past the last group of four are neither read nor written") {
   const Index dim = 5, count = 5, stride = 12;
   const std::vector<float> rows(as_size(count * dim), 1), query(as_size(dim), 1);
   std::vector<Index> offsets;
@@ -101,7 +101,7 @@ TEST_CASE("rows past the last one are neither read nor written beyond four") {
   }
 }
 
-TEST_CASE("outer products are added to rows") {
+TEST_CASE("outer products are added to rows as plain loops do") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     RandomTensors r(seed);
     const Index group = 1 + r.below(9), count = 1 + r.below(7), dim = 1 + r.below(40);
@@ -123,7 +123,7 @@ TEST_CASE("outer products are added to rows") {
   }
 }
 
-TEST_CASE("a score depends on its two vectors alone") {
+TEST_CASE("the bits of a score depend only on its two vectors") {
   RandomTensors r(1);
   const Index dim = 64;
   const Tensor query = r.normal({3, dim}), row = r.normal({dim});

@@ -12,7 +12,10 @@ namespace {
 using namespace sharded_test;
 using maskctl::test::error_of;
 
-TEST_CASE("sharded: native_sparse_attention, given and chosen blocks", "[attention]") {
+TEST_CASE(
+    "sharded: native_sparse_attention gives the results of one device, with given and chosen "
+    "blocks",
+    "[attention]") {
   Random random(12);
   const Qkv a(random, 2, 20, 20, 4, 2);
   const Tensor blocks = random.integers({2, 20, 2, 3}, 5);
@@ -33,7 +36,7 @@ TEST_CASE("sharded: native_sparse_attention, given and chosen blocks", "[attenti
   check_sharded<NativeSparseAttentionOp>(inputs, options, call, 1e-5);
 }
 
-TEST_CASE("sharded: the linear family", "[attention]") {
+TEST_CASE("sharded: the linear operations give the results of one device", "[attention]") {
   Random random(13);
   const Qkv a(random, 2, 10, 10, 4, 2);
   const Tensor g = random.uniform({2, 10, 4, 8}, -0.5f, 0), gamma = random.uniform({4}, -0.5f, 0);
@@ -69,7 +72,8 @@ TEST_CASE("sharded: the linear family", "[attention]") {
   check_sharded<LightningAttentionOp>(lightning, options, split, 1e-5);
 }
 
-TEST_CASE("sharded: grouped_matmul by rows and columns", "[attention]") {
+TEST_CASE("sharded: grouped_matmul split by rows and columns gives the results of one device",
+          "[attention]") {
   Random random(14);
   const Tensor lhs = random.normal({12, 5}), rhs = random.normal({3, 5, 8});
   const Tensor turned = random.normal({3, 8, 5}), sizes = test::i32({5, 0, 4});
@@ -101,7 +105,8 @@ TEST_CASE("sharded: grouped_matmul by rows and columns", "[attention]") {
       Error);
 }
 
-TEST_CASE("sharded: grouped_matmul over its groups, the experts", "[attention]") {
+TEST_CASE("sharded: grouped_matmul split over its groups (experts) gives the results of one device",
+          "[attention]") {
   Random random(17);
   const Tensor sizes = test::i32({5, 0, 1, 3, 2, 4, 3}), offset = test::i32({1});
   const Tensor ids = random.integers({20}, 7);
@@ -135,7 +140,7 @@ TEST_CASE("sharded: grouped_matmul over its groups, the experts", "[attention]")
   }
 }
 
-TEST_CASE("sharded: groups that the devices do not divide are refused", "[attention]") {
+TEST_CASE("sharded: a number of groups that the devices do not divide is refused", "[attention]") {
   Random random(18);
   const Tensor lhs = random.normal({6, 5}), rhs = random.normal({3, 5, 8});
   const Tensor sizes = test::i32({1, 2, 3});
@@ -152,7 +157,7 @@ TEST_CASE("sharded: groups that the devices do not divide are refused", "[attent
   CHECK(error_of([&] { grouped_matmul(inputs, options); }) == "group_parts 0 is below 1");
 }
 
-TEST_CASE("sharded: mean_pooling", "[attention]") {
+TEST_CASE("sharded: mean_pooling gives the results of one device", "[attention]") {
   Random random(15);
   const Tensor x = random.normal({4, 6, 5}), mask = random.flags({4, 6}, 0.6);
   MeanPoolingInputs inputs;
@@ -166,7 +171,8 @@ TEST_CASE("sharded: mean_pooling", "[attention]") {
   check_sharded<MeanPoolingOp>(inputs, options, on<MeanPoolingOp>("dp=2", {kBatch}, {kBatch}));
 }
 
-TEST_CASE("sharded: page_attention over sequences and heads", "[attention]") {
+TEST_CASE("sharded: page_attention split over sequences and heads gives the results of one device",
+          "[attention]") {
   Random random(16);
   const Tensor query = random.normal({4, 8, 16}), lens = test::i32({5, 0, 8, 3});
   Tensor decode = query;
@@ -196,7 +202,9 @@ TEST_CASE("sharded: page_attention over sequences and heads", "[attention]") {
   }
 }
 
-TEST_CASE("sharded: ragged_page_attention and ragged_decode_attention", "[attention]") {
+TEST_CASE(
+    "sharded: ragged_page_attention and ragged_decode_attention give the results of one device",
+    "[attention]") {
   Random random(17);
   const PartitionSpec heads = spec({kWhole, "tp"}), none, pages = spec({kWhole, kWhole, "tp"});
   const Tensor queries = random.normal({7, 8, 16}), cache = random.normal({6, 2, 8, 16});
@@ -264,7 +272,8 @@ TEST_CASE("sharded: ragged_page_attention_v3 updates the whole cache", "[attenti
         std::ranges::count(std::span(one.bytes()), std::byte{0}));
 }
 
-TEST_CASE("sharded: ejkernel's call of version 3", "[attention]") {
+TEST_CASE("sharded: ejkernel's form of ragged_page_attention_v3 gives the results of one device",
+          "[attention]") {
   Random random(19);
   const PartitionSpec heads = spec({kWhole, "tp"}), none, pages = spec({kWhole, kWhole, "tp"});
   const Tensor query = random.normal({5, 4, 8}), keys = random.normal({6, 2, 2, 8});

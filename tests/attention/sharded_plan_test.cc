@@ -30,7 +30,7 @@ std::vector<Shard> shards_of(const ShardPlan& plan) {
   return shards;
 }
 
-TEST_CASE("plan: batches over dp and heads over tp, as in ejkernel's example", "[attention]") {
+TEST_CASE("plan: ejkernel's example splits batches over dp and heads over tp", "[attention]") {
   ShardPlan plan("op", mesh_from_text("dp=2+tp=4"), "B Hq Hkv");
   const PartitionSpec p = spec({"dp", kWhole, "tp", kWhole});
   plan.add_input("query", Shape{4, 6, 8, 5}, "B Tq Hq D", &p);
@@ -53,7 +53,7 @@ TEST_CASE("plan: batches over dp and heads over tp, as in ejkernel's example", "
   CHECK(shards[7].whole(Shape{2, 6, 2, 5}, "B Tq Hq D") == Shape{4, 6, 8, 5});
 }
 
-TEST_CASE("plan: devices along an axis that splits nothing repeat no work", "[attention]") {
+TEST_CASE("plan: along a mesh axis that splits nothing, only one device works", "[attention]") {
   ShardPlan plan("op", mesh_from_text("dp=2+pp=3+tp=2"), "B Hq Hkv");
   const PartitionSpec p = spec({std::vector<std::string>{"dp", "tp"}});
   plan.add_input("query", Shape{8, 6, 8, 5}, "B Tq Hq D", &p);
@@ -65,7 +65,8 @@ TEST_CASE("plan: devices along an axis that splits nothing repeat no work", "[at
   CHECK(plan.working_mesh().axis_sizes == std::vector<Index>{2, 1, 2});
 }
 
-TEST_CASE("plan: whole key heads follow the query heads of a device", "[attention]") {
+TEST_CASE("plan: unsplit key heads are sliced to those of the device's query heads",
+          "[attention]") {
   const PartitionSpec p = spec({kWhole, kWhole, "tp", kWhole});
   ShardPlan plan("op", mesh_from_text("tp=4"), "B Hq Hkv");
   plan.add_input("query", Shape{1, 6, 8, 5}, "B Tq Hq D", &p);
@@ -82,7 +83,7 @@ TEST_CASE("plan: whole key heads follow the query heads of a device", "[attentio
         "sharded op: 3 query heads a device do not fit 2 query heads of a key head");
 }
 
-TEST_CASE("plan: specs that mean nothing are refused with a reason", "[attention]") {
+TEST_CASE("plan: invalid partition specs are refused with a reason", "[attention]") {
   const Mesh mesh = mesh_from_text("dp=2+tp=4+sp=3");
   const Shape shape{4, 6, 8, 5};
   const auto first = [&](const PartitionSpec& p, const Shape& s) {
@@ -125,7 +126,7 @@ TEST_CASE("plan: specs that mean nothing are refused with a reason", "[attention
         "sharded op: out has axis Tq over (sp), but the inputs split it over ()");
 }
 
-TEST_CASE("slices: parts put together are the whole", "[attention]") {
+TEST_CASE("slices: parts taken from an array and put back give the array", "[attention]") {
   test::RandomTensors random(3);
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Tensor whole = random.normal({4, 3, 6}, dtype);

@@ -45,7 +45,9 @@ TEST_CASE("sharded: ejkernel's flash attention on a mesh of 2 x 4", "[attention]
   }
 }
 
-TEST_CASE("sharded: key heads whole, one key head, and 16-bit floats", "[attention]") {
+TEST_CASE(
+    "sharded: unsplit key heads, one key head and 16-bit floats give the results of one device",
+    "[attention]") {
   Random random(2);
   for (const Index kv_heads : {1, 2}) {
     const Qkv a(random, 2, 9, 9, 8, kv_heads, DType::kBFloat16);
@@ -57,7 +59,9 @@ TEST_CASE("sharded: key heads whole, one key head, and 16-bit floats", "[attenti
   }
 }
 
-TEST_CASE("sharded: more axes than needed, several names for one axis", "[attention]") {
+TEST_CASE(
+    "sharded: unused mesh axes, and several names for one axis, give the results of one device",
+    "[attention]") {
   Random random(3);
   const Qkv a(random, 4, 5, 5, 2, 2);
   const PartitionSpec p = spec({std::vector<std::string>{"dp", "fsdp"}});
@@ -65,7 +69,7 @@ TEST_CASE("sharded: more axes than needed, several names for one axis", "[attent
                                   on<FlashAttentionOp>("dp=2+pp=3+fsdp=2", {p, p, p}, {p}));
 }
 
-TEST_CASE("sharded: devices that would repeat the work of others do none", "[attention]") {
+TEST_CASE("sharded: devices that would repeat the work of others do not run", "[attention]") {
   Random random(14);
   const Qkv a(random, 4, 5, 5, 2, 2);
   const FlashAttentionOp::Call call{a.inputs(), {}};
@@ -80,7 +84,8 @@ TEST_CASE("sharded: devices that would repeat the work of others do none", "[att
   CHECK(devices == 2);
 }
 
-TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
+TEST_CASE("sharded: cumulative lengths of padded sequences give the results of one device",
+          "[attention]") {
   Random random(4);
   const Qkv a(random, 4, 8, 10, 4, 2);
   const Tensor cu_q = test::i32({0, 8, 11, 11, 16}), cu_k = test::i32({0, 9, 13, 13, 23});
@@ -92,7 +97,8 @@ TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
                                   on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
 }
 
-TEST_CASE("sharded: a lazy mask", "[attention]") {
+TEST_CASE("sharded: flash attention under a lazy mask gives the results of one device",
+          "[attention]") {
   Random random(5);
   const Qkv a(random, 4, 9, 9, 4, 2);
   const auto call = on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens});
@@ -102,7 +108,7 @@ TEST_CASE("sharded: a lazy mask", "[attention]") {
   check_sharded<FlashAttentionOp>(a.inputs(), options, call);
 }
 
-TEST_CASE("sharded: scaled_dot_product_attention", "[attention]") {
+TEST_CASE("sharded: scaled_dot_product_attention gives the results of one device", "[attention]") {
   Random random(6);
   const Qkv a(random, 4, 7, 9, 4, 2);
   const Tensor lengths = test::i32({9, 3, 0, 5}), q_lengths = test::i32({7, 0, 4, 5});
@@ -117,7 +123,7 @@ TEST_CASE("sharded: scaled_dot_product_attention", "[attention]") {
           "dp=2+tp=2", {kTokens, kTokens, kTokens, kHeads, kBatch, kBatch}, {kTokens}));
 }
 
-TEST_CASE("sharded: attention with its weights", "[attention]") {
+TEST_CASE("sharded: attention and its weights give the results of one device", "[attention]") {
   Random random(7);
   const Qkv a(random, 2, 7, 9, 4, 2);
   const Tensor bias = random.normal({2, 2, 7, 9});
@@ -127,7 +133,9 @@ TEST_CASE("sharded: attention with its weights", "[attention]") {
   check_sharded<AttentionOp>(a.inputs(), options, on<AttentionOp>("dp=2+tp=2", kThree, {kTokens}));
 }
 
-TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention]") {
+TEST_CASE(
+    "sharded: blocksparse_attention with a mask for each head gives the results of one device",
+    "[attention]") {
   Random random(8);
   const Tensor query = random.normal({2, 4, 8, 8}), key = random.normal({2, 2, 8, 8});
   const Tensor value = random.normal({2, 2, 8, 8}), sinks = random.normal({2, 3});
@@ -155,7 +163,8 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
 }
 
-TEST_CASE("sharded: blocksparse_attention with its queries split over devices", "[attention]") {
+TEST_CASE("sharded: blocksparse_attention split over queries gives the results of one device",
+          "[attention]") {
   Random random(13);
   const Tensor query = random.normal({2, 4, 12, 8}), key = random.normal({2, 2, 10, 8});
   const Tensor value = random.normal({2, 2, 10, 6}), sinks = random.normal({4, 2});
@@ -212,7 +221,8 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
         "sequence_part 3 of 3 sequence_parts: they are counted from 0");
 }
 
-TEST_CASE("blocksparse_attention of one part of the queries", "[attention]") {
+TEST_CASE("blocksparse_attention computes one part of the queries as in the whole call",
+          "[attention]") {
   Random random(11);
   const Tensor query = random.normal({2, 4, 12, 8}), key = random.normal({2, 2, 15, 8}),
                value = random.normal({2, 2, 15, 6}), bias = random.normal({2, 4, 12, 15});
@@ -229,7 +239,8 @@ TEST_CASE("blocksparse_attention of one part of the queries", "[attention]") {
   }
 }
 
-TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
+TEST_CASE("sharded: ring_attention over the sequence axis gives the results of one device",
+          "[attention]") {
   Random random(9);
   const Qkv a(random, 2, 12, 12, 4, 2);
   const PartitionSpec p = spec({"dp", "sp", "tp"});
@@ -267,7 +278,7 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
         "sharded ring_attention: axis Tq is split over (), expected axis_name 'sp'");
 }
 
-TEST_CASE("sharded: mla_attention", "[attention]") {
+TEST_CASE("sharded: mla_attention gives the results of one device", "[attention]") {
   Random random(10);
   const Tensor query = random.normal({2, 7, 4, 6}), latent = random.normal({2, 7, 5});
   const Tensor w_kc = random.normal({5, 2, 6}), w_vc = random.normal({5, 2, 4});
@@ -282,7 +293,7 @@ TEST_CASE("sharded: mla_attention", "[attention]") {
       on<FlashMLAOp>("dp=2+tp=2", {kTokens, kBatch, weights, weights}, {kTokens}), 1e-5);
 }
 
-TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[attention]") {
+TEST_CASE("sharded: the sharded call drops the same weights as the unsharded one", "[attention]") {
   Random random(12);
   const Qkv a(random, 4, 12, 12, 4, 2);
   for (const Backend backend : test::usable_backends()) {
@@ -305,7 +316,8 @@ TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[
   }
 }
 
-TEST_CASE("sharded: numbers of specs and masks that do not fit", "[attention]") {
+TEST_CASE("sharded: wrong numbers of specs, and masks that do not fit, are refused",
+          "[attention]") {
   Random random(20);
   const Qkv a(random, 2, 5, 5, 4, 2);
   const auto flash = [&](std::vector<std::optional<PartitionSpec>> in,

@@ -114,8 +114,7 @@ TEST_CASE("gradients have the same bits for every number of threads") {
   }
 }
 
-TEST_CASE(
-    "blocks in strips and in tiles equal the float64 twin, with the same bits for all threads") {
+TEST_CASE("strips and tiles equal the float64 twin, with the same bits for any number of threads") {
   Random r(6);
   // A window is computed in strips (a few rows with all their keys at once). A wide triangle, and a
   // window with first keys open for all, are computed in tiles. A band right of the diagonal has
@@ -146,7 +145,7 @@ TEST_CASE(
   check(bands(n, n, {{{0, n}, {{0, 5, 0, 0}, {-100, 1, 1, 1}}}}), 20);
 }
 
-TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
+TEST_CASE("half precision inputs differ from the twin only by rounding") {
   for (unsigned seed = 1000; seed < 1000 + test::rounds(15u); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_softmax_call(seed, DType::kFloat16), 4e-3);
@@ -174,7 +173,7 @@ TEST_CASE("the twin's gradients agree with finite differences") {
   }
 }
 
-TEST_CASE("outputs that are not normalised equal the twin's") {
+TEST_CASE("with normalize=false, outputs equal the twin's") {
   for (unsigned seed = 3000; seed < 3030; ++seed) {
     SoftmaxCall p = random_softmax_call(seed);
     p.options.normalize = false;
@@ -188,7 +187,7 @@ TEST_CASE("outputs that are not normalised equal the twin's") {
   }
 }
 
-TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
+TEST_CASE("rows without keys give 0, the mean of V or NaN, as empty_row says") {
   Random r(7);
   const Tensor q = r.normal({1, 3, 2, 4}), k = r.normal({1, 5, 1, 4}), v = r.normal({1, 5, 1, 4});
   const Mask closed = r.mask(1, 1, 3, 5, 0);
@@ -211,7 +210,7 @@ TEST_CASE("rows without keys give 0, the mean of V or NaN, as asked") {
   }
 }
 
-TEST_CASE("NaN in keys that no query sees reaches nobody") {
+TEST_CASE("NaN in a key that no query sees has no effect") {
   const Backend backend = GENERATE(from_range(test::judged_backends()));
   INFO(name(backend));
   SoftmaxOptions o;
@@ -245,7 +244,7 @@ TEST_CASE("NaN in keys that no query sees reaches nobody") {
   }
 }
 
-TEST_CASE("NaN in a key that queries see reaches them") {
+TEST_CASE("NaN in a key reaches the queries that see it") {
   SoftmaxOptions o;
   o.context.backend = GENERATE(from_range(test::judged_backends()));
   Random r(9);
@@ -257,7 +256,7 @@ TEST_CASE("NaN in a key that queries see reaches them") {
   for (const float x : result.out.as<float>()) CHECK(std::isnan(x));
 }
 
-TEST_CASE("attention refuses what does not fit, before any work") {
+TEST_CASE("softmax attention refuses wrong shapes before any work") {
   Random r(10);
   const Tensor q = r.normal({1, 3, 4, 8}), k = r.normal({1, 5, 2, 8}), v = r.normal({1, 5, 2, 6});
   const Tensor three_heads = r.normal({1, 5, 3, 8}), short_dim = r.normal({1, 5, 2, 7}),

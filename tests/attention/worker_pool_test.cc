@@ -13,7 +13,7 @@ namespace {
 
 using namespace maskctl;
 
-TEST_CASE("worker pool: as many workers as tasks at one time, each with one of them") {
+TEST_CASE("worker pool: makes at most as many workers as tasks run at once, and shares none") {
   struct Worker {
     // Not atomic, since only one task at a time may use the worker.
     bool busy = false;

@@ -47,7 +47,7 @@ TEST_CASE("a file appears with its bytes at commit and not before") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("an uncommitted file leaves the old one and nothing else") {
+TEST_CASE("a file that is not committed leaves the old file and no temporary file") {
   const Scratch scratch;
   spit(scratch / "out.npy", "old");
   {
@@ -59,7 +59,7 @@ TEST_CASE("an uncommitted file leaves the old one and nothing else") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("an existing file needs force") {
+TEST_CASE("an existing file is replaced only with force") {
   const Scratch scratch;
   const std::string path = scratch / "out.npy";
   write_file(path, "one");
@@ -70,7 +70,7 @@ TEST_CASE("an existing file needs force") {
   CHECK(slurp(path) == "two");
 }
 
-TEST_CASE("a file that appears while another is written is kept without force") {
+TEST_CASE("without force, a file that appears during the write is kept") {
   const Scratch scratch;
   const std::string path = scratch / "out.npy";
   AtomicFile file(path, false);
@@ -79,7 +79,7 @@ TEST_CASE("a file that appears while another is written is kept without force") 
   CHECK(slurp(path) == "theirs");
 }
 
-TEST_CASE("links are followed and what they point to is replaced") {
+TEST_CASE("the target of a symbolic link is replaced, not the link") {
   const Scratch scratch;
   spit(scratch / "target", "old");
   std::filesystem::create_symlink("target", scratch / "link");
@@ -131,7 +131,7 @@ TEST_CASE("targets that are not regular files are written directly") {
   CHECK(S_ISFIFO(info.st_mode));
 }
 
-TEST_CASE("a descriptor path continues that descriptor") {
+TEST_CASE("a write to /dev/fd/N continues at the position of the descriptor") {
   const Scratch scratch;
   const int fd = ::open((scratch / "log").c_str(), O_WRONLY | O_CREAT, 0600);
   REQUIRE(fd >= 0);
@@ -141,7 +141,7 @@ TEST_CASE("a descriptor path continues that descriptor") {
   CHECK(slurp(scratch / "log") == "head tail");
 }
 
-TEST_CASE("targets that cannot be created name the file and the reason") {
+TEST_CASE("the error about a file that cannot be created names it and the reason") {
   const Scratch scratch;
   CHECK(error_of([&] { write_file(scratch / "no/out", "x"); }) ==
         "cannot write " + (scratch / "no/out") + ": No such file or directory");
@@ -154,13 +154,13 @@ TEST_CASE("targets that cannot be created name the file and the reason") {
   CHECK(scratch.entries() == 0);
 }
 
-TEST_CASE("a name of the greatest length can be written") {
+TEST_CASE("a file name of the greatest length can be written") {
   const Scratch scratch;
   write_file(scratch / std::string(255, 'x'), "x");
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("remove_temporary_files removes those of open files only") {
+TEST_CASE("remove_temporary_files removes the files of unfinished writes only") {
   const Scratch scratch;
   write_file(scratch / "done", "x");
   AtomicFile file(scratch / "open", false);
@@ -186,7 +186,7 @@ void leave_behind(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("what killed writers have left is removed by the next writer of that name") {
+TEST_CASE("the next writer of a name removes the temporary files of killed writers") {
   const Scratch scratch;
   leave_behind(scratch / "out");
   leave_behind(scratch / "other");
@@ -200,7 +200,7 @@ TEST_CASE("what killed writers have left is removed by the next writer of that n
   CHECK(scratch.entries() == 2);
 }
 
-TEST_CASE("a file that is being written is no leftover") {
+TEST_CASE("a temporary file that is still being written is not removed") {
   const Scratch scratch;
   AtomicFile first(scratch / "out", true);
   first.write(bytes("first"));
@@ -215,7 +215,7 @@ TEST_CASE("a file that is being written is no leftover") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("any number of files of one name can be open") {
+TEST_CASE("several writers of one name can be open at once") {
   const Scratch scratch;
   std::vector<std::unique_ptr<AtomicFile>> files;
   for (int i = 0; i < 40; ++i) {
@@ -225,7 +225,7 @@ TEST_CASE("any number of files of one name can be open") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("more open files than the table has slots still work") {
+TEST_CASE("more files can be open than the table of temporary files has slots") {
   const Scratch scratch;
   std::vector<std::unique_ptr<AtomicFile>> files;
   for (int i = 0; i < 40; ++i) {
@@ -235,7 +235,7 @@ TEST_CASE("more open files than the table has slots still work") {
   CHECK(scratch.entries() == 40);
 }
 
-TEST_CASE("a replace lock makes others wait, on a file that is not there and through links too") {
+TEST_CASE("a replace lock makes others wait, also through a link or for a missing file") {
   const Scratch scratch;
   spit(scratch / "there", "x");
   REQUIRE(::symlink("there", (scratch / "link").c_str()) == 0);

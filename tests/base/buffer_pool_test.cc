@@ -27,7 +27,7 @@ void* taken_and_given_back(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("large memory given back serves the next of its size") {
+TEST_CASE("a large buffer that was returned is used for the next request of its size") {
   void* const first = taken_and_given_back(3 * kMiB);
   void* const other = take_buffer(9 * kMiB);
   CHECK(other != first);
@@ -37,7 +37,7 @@ TEST_CASE("large memory given back serves the next of its size") {
   return_buffer(other, 9 * kMiB);
 }
 
-TEST_CASE("memory in use is never handed out twice") {
+TEST_CASE("a buffer in use is never handed out twice") {
   std::vector<void*> blocks;
   for (int i = 0; i < 8; ++i) {
     void* const block = take_buffer(2 * kMiB);
@@ -48,7 +48,7 @@ TEST_CASE("memory in use is never handed out twice") {
   for (void* block : blocks) return_buffer(block, 2 * kMiB);
 }
 
-TEST_CASE("the newest memory is kept, up to a limit") {
+TEST_CASE("the pool keeps the buffers that were returned last, up to its limit") {
   process_pool().limit(8 * kMiB);
   void* const old = take_buffer(6 * kMiB);
   void* const young = take_buffer(4 * kMiB);
@@ -60,11 +60,11 @@ TEST_CASE("the newest memory is kept, up to a limit") {
   process_pool().limit(std::size_t{64} << 20);
 }
 
-TEST_CASE("sizes that no memory has are refused") {
+TEST_CASE("a size beyond the address space throws bad_alloc") {
   CHECK_THROWS_AS(take_buffer(SIZE_MAX - 8), std::bad_alloc);
 }
 
-TEST_CASE("memory of any size is aligned to a cache line") {
+TEST_CASE("buffers of any size are aligned to a cache line") {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 63 * kMiB / 64, kMiB, kMiB + 1}) {
     void* const data = take_buffer(bytes);
     CHECK(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);
@@ -72,7 +72,7 @@ TEST_CASE("memory of any size is aligned to a cache line") {
   }
 }
 
-TEST_CASE("a scope's own pool is used and the process's is left alone") {
+TEST_CASE("a scope with a pool of its own does not use the pool of the process") {
   void* const of_process = taken_and_given_back(5 * kMiB);
   BufferPool own;
   {
@@ -102,7 +102,7 @@ TEST_CASE("a buffer may outlive its pool and go back to another") {
   other.give_back(data, 7 * kMiB);
 }
 
-TEST_CASE("a pool that keeps nothing gives all to the allocator") {
+TEST_CASE("a pool with limit 0 keeps no buffer") {
   BufferPool none(0);
   none.give_back(none.take(3 * kMiB), 3 * kMiB);
   CHECK(none.kept() == 0);
@@ -110,7 +110,7 @@ TEST_CASE("a pool that keeps nothing gives all to the allocator") {
 
 // The locks of the address sanitizer itself are not ready for a fork.
 #ifndef __SANITIZE_ADDRESS__
-TEST_CASE("a forked child takes buffers whatever other threads did") {
+TEST_CASE("a forked child can take buffers, whatever other threads did at the fork") {
   std::atomic<bool> done = false;
   std::jthread other([&] {
     while (!done) taken_and_given_back(2 * kMiB);

@@ -16,14 +16,14 @@ std::optional<Index> product(const std::vector<Index>& extents) { return checked
 
 }  // namespace
 
-TEST_CASE("products and sums that do not fit are nothing") {
+TEST_CASE("checked products and sums return nothing on overflow") {
   CHECK(checked_mul(kMax, 1) == kMax);
   CHECK_FALSE(checked_mul(kMax, 2));
   CHECK(checked_add(kMax, 0) == kMax);
   CHECK_FALSE(checked_add(kMax, 1));
 }
 
-TEST_CASE("a zero extent does not hide an overflow of the others") {
+TEST_CASE("a zero extent does not hide an overflow of the other extents") {
   CHECK(product({}) == 1);
   CHECK(product({3, 4}) == 12);
   CHECK(product({0, kMax}) == 0);

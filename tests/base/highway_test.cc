@@ -37,7 +37,7 @@ const Target kTargets[] = {{HWY_SSSE3, {"sse", "sse2", "pni", "ssse3"}},
                             {"avx512vbmi", "avx512_vbmi2", "avx512_vnni", "avx512_bitalg",
                              "avx512_vpopcntdq", "vaes", "vpclmulqdq"}}};
 
-TEST_CASE("highway: finds the targets whose features Linux lists", "[simd]") {
+TEST_CASE("highway: the targets found are those whose CPU features Linux lists", "[simd]") {
   const Names listed = listed_features();
   if (listed.empty()) return;  // there is no such list
   bool has_all = true;
@@ -49,7 +49,8 @@ TEST_CASE("highway: finds the targets whose features Linux lists", "[simd]") {
 }
 #endif
 
-TEST_CASE("highway: has no target that is disabled, and the static one always", "[simd]") {
+TEST_CASE("highway: disabled targets are not supported; if all are disabled, the static one is",
+          "[simd]") {
   const std::int64_t before = hwy::SupportedTargets();
   CHECK((before & HWY_STATIC_TARGET) != 0);
   for (int bit = 0; bit < 63; ++bit) {

@@ -38,7 +38,7 @@ std::string python_list(const auto& values) {
 
 }  // namespace
 
-TEST_CASE("random_sample is numpy's for every seed", "[mt19937]") {
+TEST_CASE("random_sample gives the numbers of numpy for every seed", "[mt19937]") {
   const Scratch scratch;
   const std::string want = test::python(scratch, "for s in " + python_list(kSeeds) + R"(:
     np.random.seed(int(s))
@@ -60,7 +60,7 @@ TEST_CASE("random_sample is numpy's for every seed", "[mt19937]") {
   REQUIRE(got == want);
 }
 
-TEST_CASE("bernoulli is numpy's binomial of one trial for every p and seed", "[mt19937]") {
+TEST_CASE("bernoulli gives numpy's binomial of one trial for every p and seed", "[mt19937]") {
   const Scratch scratch;
   const std::string want = test::python(
       scratch, "P = " + python_list(kProbabilities) + "\nfor s in " + python_list(kSeeds) + R"(:
@@ -79,7 +79,7 @@ TEST_CASE("bernoulli is numpy's binomial of one trial for every p and seed", "[m
   REQUIRE(got == want);
 }
 
-TEST_CASE("a stream goes on where the last draw left it", "[mt19937]") {
+TEST_CASE("each draw continues the stream where the last one ended", "[mt19937]") {
   const Scratch scratch;
   const std::string want = test::python(scratch, R"(
 np.random.seed(3)

@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-TEST_CASE("printable: what acts on a terminal or a reader is escaped", "[printable]") {
+TEST_CASE("printable: characters that act on a terminal or a reader are escaped", "[printable]") {
   const std::pair<std::string, std::string> kCases[] = {
       {"\x1b]0;t\x07\x1b[2J", "\\x1b]0;t\\x07\\x1b[2J"},
       {"a\b\t\r\nb", "a\\x08\\x09\\x0d\\x0ab"},
@@ -32,12 +32,12 @@ TEST_CASE("printable: what acts on a terminal or a reader is escaped", "[printab
   }
 }
 
-TEST_CASE("printable: other characters stay", "[printable]") {
+TEST_CASE("printable: all other characters are unchanged", "[printable]") {
   const std::string text = "layer.0 \xC2\xA0\xC3\xA9\xE2\x80\x8B\xE2\x82\xAC\xF0\x9F\x98\x80 \\x1b";
   CHECK(printable(text) == text);
 }
 
-TEST_CASE("printable: a long text is cut between characters", "[printable]") {
+TEST_CASE("printable: a long text is not cut inside a character", "[printable]") {
   CHECK(printable("\xC3\xA9\xC3\xA9\xC3\xA9", 2) == "\xC3\xA9\xC3\xA9...");
   CHECK(printable("\x1b\x1b", 2) == "\\x1b\\x1b");
   CHECK(printable("\xC3\xA9", 0) == "...");
@@ -52,7 +52,7 @@ TEST_CASE("printable: lines keep line feeds and, where asked, colours", "[printa
   CHECK(printable_lines(text, true) == "a\tb\\x0d\n\x1b[1;31mred\x1b[0m\\x1b[2J\\x1b[31");
 }
 
-TEST_CASE("printable: of a list, twenty names are shown", "[printable]") {
+TEST_CASE("printable: a list shows at most twenty names", "[printable]") {
   CHECK(printable_list({"a", "b\n"}) == "a, b\\x0a");
   const std::vector<std::string> names(21, "a");
   const std::string many = printable_list(names);

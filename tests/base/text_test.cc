@@ -13,7 +13,7 @@ namespace {
 
 using Parts = std::vector<std::string_view>;
 
-TEST_CASE("split gives one part more than there are marks, empty ones too") {
+TEST_CASE("split returns one part more than there are separators, also empty parts") {
   CHECK(split("3+5+7", '+') == Parts{"3", "5", "7"});
   CHECK(split("35", '+') == Parts{"35"});
   CHECK(split("", '+') == Parts{""});
@@ -21,12 +21,12 @@ TEST_CASE("split gives one part more than there are marks, empty ones too") {
   CHECK(split("+3++5+", '+') == Parts{"", "3", "", "5", ""});
 }
 
-TEST_CASE("split gives views of the text") {
+TEST_CASE("split returns views of the text") {
   const std::string_view text = "ab:c";
   CHECK(split(text, ':')[1].data() == text.data() + 3);
 }
 
-TEST_CASE("number_from takes the whole text or nothing") {
+TEST_CASE("number_from refuses text before or after the number") {
   CHECK(number_from<int>("12") == 12);
   CHECK(number_from<int>("-12") == -12);
   CHECK(number_from<double>("2.5e3") == 2500.0);
@@ -36,7 +36,7 @@ TEST_CASE("number_from takes the whole text or nothing") {
   }
 }
 
-TEST_CASE("number_from refuses what its type cannot hold") {
+TEST_CASE("number_from refuses numbers that its type cannot hold") {
   CHECK(number_from<std::int64_t>("9223372036854775807") ==
         std::numeric_limits<std::int64_t>::max());
   CHECK_FALSE(number_from<std::int64_t>("9223372036854775808"));
@@ -48,7 +48,7 @@ TEST_CASE("number_from refuses what its type cannot hold") {
 }
 
 }  // namespace
-TEST_CASE("whole numbers as people write large ones") {
+TEST_CASE("whole_number_from reads numbers as people write large ones") {
   const auto [text, value] = GENERATE(table<std::string, Index>({
       {"0", 0},
       {"-7", -7},
@@ -67,21 +67,21 @@ TEST_CASE("whole numbers as people write large ones") {
   CHECK(whole_number_from(text) == value);
 }
 
-TEST_CASE("other texts are no whole numbers") {
+TEST_CASE("whole_number_from refuses other texts") {
   const std::string text =
       GENERATE("", "-", "_1", "1_", "1__0", "1e", "e3", "1e-3", "1e+3", "1e19", "1.5", "1.5M", "k",
                "1kk", "1ki", "0x10", " 1", "1 ", "+1", "9223372036854775808", "10000000000Gi");
   CHECK_FALSE(whole_number_from(text));
 }
 
-TEST_CASE("a number stands before its noun, singular for one only") {
+TEST_CASE("counted() uses the singular for 1 only") {
   CHECK(counted(1, "query", "queries") == "1 query");
   CHECK(counted(2, "query", "queries") == "2 queries");
   CHECK(counted(0, "cell") == "0 cells");
   CHECK(counted(12345, "cell") == "12,345 cells");
 }
 
-TEST_CASE("long numbers stand in groups of three digits") {
+TEST_CASE("long numbers are written in groups of three digits") {
   const auto slow = [](Index n) {
     std::string digits = std::to_string(n < 0 ? -n : n), out;
     for (std::size_t i = 0; i < digits.size(); ++i) {

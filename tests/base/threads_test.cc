@@ -31,7 +31,7 @@ TEST_CASE("every task runs exactly once") {
   }
 }
 
-TEST_CASE("the first failure of a task is rethrown and stops the hand-out") {
+TEST_CASE("the first exception of a task is rethrown, and no further tasks start") {
   const Threads count(GENERATE(1, 4));
   std::atomic<Index> ran{0};
   CHECK_THROWS_AS(parallel_for(1000000,
@@ -43,7 +43,7 @@ TEST_CASE("the first failure of a task is rethrown and stops the hand-out") {
   CHECK(ran < 100);
 }
 
-TEST_CASE("parallel_for works again after a failure and inside a task") {
+TEST_CASE("parallel_for works after an exception, and inside a task") {
   const Threads count(3);
   CHECK_THROWS(parallel_for(4, [](Index) { throw std::runtime_error("task failed"); }));
   std::atomic<Index> sum{0};
@@ -51,7 +51,7 @@ TEST_CASE("parallel_for works again after a failure and inside a task") {
   CHECK(sum == 99 * 100 / 2);
 }
 
-TEST_CASE("several threads may call parallel_for at once and again and again") {
+TEST_CASE("several threads may call parallel_for at once, repeatedly") {
   const Threads count(3);
   std::atomic<Index> ran{0};
   {
@@ -77,7 +77,7 @@ TEST_CASE("tasks that wait for each other run at the same time") {
   }
 }
 
-TEST_CASE("the number of threads is as set and at least one by default") {
+TEST_CASE("the number of threads can be set, and is at least one by default") {
   {
     const Threads count(3);
     CHECK(threads() == 3);
@@ -89,7 +89,7 @@ TEST_CASE("the number of threads is as set and at least one by default") {
 
 // The sanitizers reserve address space without bound, so the limit of this test would stop them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a job is done where the system starts no more helpers", "[host]") {
+TEST_CASE("a job completes if the system cannot start more threads", "[host]") {
   CHECK(maskctl::test::holds_where_threads_fail([] {
     set_threads(200);
     std::vector<int> done(1000);

@@ -31,7 +31,7 @@ TEST_CASE("threefry2x32 gives the known answers of Random123") {
         Pair{0xc4923a9c, 0x483df7a0});
 }
 
-TEST_CASE("a key is the high and the low word of the seed") {
+TEST_CASE("a key consists of the high and the low word of the seed") {
   CHECK(prng_key(0x0123456789abcdef) == ThreefryKey{0x01234567, 0x89abcdef});
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("uniform_from_bits equals jax.random.uniform") {
   CHECK(uniform_from_bits(~0u) < 1.0f);
 }
 
-TEST_CASE("any part of a stream equals the blocks that it is defined by") {
+TEST_CASE("random_bits from any counter on equals the blocks of those counters") {
   const ThreefryKey key = prng_key(0x123456789abcdef0);
   const std::uint64_t first = GENERATE(std::uint64_t{0}, std::uint64_t{7}, 0xFFFFFFF0ull);
   const std::size_t n =
@@ -72,7 +72,7 @@ TEST_CASE("any part of a stream equals the blocks that it is defined by") {
   }
 }
 
-TEST_CASE("the legacy stream splits its counters into two halves") {
+TEST_CASE("the legacy stream pairs each counter of its first half with one of the second") {
   const ThreefryKey key = prng_key(42);
   for (std::uint32_t n : {0u, 1u, 2u, 5u, 8u, 101u}) {
     const std::vector<std::uint32_t> out = random_bits_legacy(key, n);

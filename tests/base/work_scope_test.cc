@@ -57,7 +57,7 @@ TEST_CASE("a scope sets the number of threads, and its end restores it") {
   set_threads(0);
 }
 
-TEST_CASE("what a scope leaves out is that of the scope around it") {
+TEST_CASE("a scope keeps the outer scope's value of each limit that it does not set") {
   BufferPool pool;
   std::stop_source stop;
   const WorkScope outer({.threads = 2, .pool = &pool, .stop = stop.get_token()});
@@ -85,7 +85,7 @@ TEST_CASE("two threads work under different limits at once") {
   CHECK(of_four == 50);
 }
 
-TEST_CASE("tasks on other threads have the limits of their caller, and lose them after it") {
+TEST_CASE("tasks on other threads have the limits of their caller, which end with the task") {
   BufferPool pool;
   std::atomic<int> with{0};
   {
@@ -123,7 +123,7 @@ TEST_CASE("a stop request ends a job between two tasks, on one thread or several
   CHECK(is_cancelled([&] { parallel_for(1, [&](Index) { ++ran; }); }));
 }
 
-TEST_CASE("work without a stop token is never stopped") {
+TEST_CASE("work without a stop token never stops") {
   CHECK_FALSE(is_cancelled(throw_if_stopped));
   const WorkScope scope({.threads = 1});
   CHECK_FALSE(is_cancelled(throw_if_stopped));

@@ -167,7 +167,8 @@ std::vector<double> seconds_of_byte(const std::vector<Rank>& ranks) {
 std::vector<double> seconds(const std::vector<Rank>& ranks, bool is_backward) {
   const std::size_t n = ranks.size();
   const std::vector<double> of_byte = seconds_of_byte(ranks);
-  // When work ends, and when gradients have come to their owners.
+  // The times at which the work of each rank ends, and at which the gradients have come to their
+  // owners.
   std::vector<double> ends(n), homes(n);
   for (std::size_t r = 0; r < n; ++r) {
     const Rank& rank = ranks[r];

@@ -31,7 +31,7 @@ void check_as(const MaskInfo& info, const Arrays& a, const Mask& expected, Optio
               flash_attention(a.query, a.key, a.key, by_mask).out, 0, "out");
 }
 
-TEST_CASE("a call with a MaskInfo of ids, of a mask, of a mask without heads") {
+TEST_CASE("a call accepts a MaskInfo of ids, of a mask, and of a mask without a heads axis") {
   Arrays a;
   const Mask documents = mask_of_rule(
       3, 1, 12, 12, [&](Index b, Index, Index i, Index j) { return a.id(b, i) == a.id(b, j); });
@@ -48,7 +48,7 @@ TEST_CASE("a call with a MaskInfo of ids, of a mask, of a mask without heads") {
       Mask::make(3, 1, 12, 12, [&](Index b, Index) { return rows.plane(0, b); }));
 }
 
-TEST_CASE("a MaskInfo closes cells of a call that has a mask already") {
+TEST_CASE("a MaskInfo closes further cells of a call that has a mask of its own") {
   Arrays a;
   const Mask one = a.random.mask(3, 4, 12, 12, 0.7), two = a.random.mask(3, 1, 12, 12, 0.7);
   const Mask both = zip(Op::kAnd, one, two);
@@ -62,7 +62,7 @@ TEST_CASE("a MaskInfo closes cells of a call that has a mask already") {
               flash_attention(a.query, a.key, a.key, expected).out, 0, "out");
 }
 
-TEST_CASE("a MaskInfo of another batch is refused") {
+TEST_CASE("a MaskInfo of another batch size is refused") {
   Arrays a;
   const MaskInfo info = MaskInfo::from_segments(a.random.integers({2, 12}, 2));
   CallMask mask(info);
@@ -71,7 +71,7 @@ TEST_CASE("a MaskInfo of another batch is refused") {
   CHECK(error_of([&] { flash_attention(a.query, a.key, a.key, options); }).starts_with("mask is "));
 }
 
-TEST_CASE("blocksparse_attention counts positions in the ids of a MaskInfo") {
+TEST_CASE("blocksparse_attention counts positions inside the segments of a MaskInfo") {
   Arrays a;
   const Tensor query = a.random.normal({3, 4, 12, 8}), key = a.random.normal({3, 2, 12, 8});
   const auto since_change = [&](Index b, Index t) {
@@ -106,7 +106,7 @@ TEST_CASE("blocksparse_attention counts positions in the ids of a MaskInfo") {
   CHECK(stored.mask.mask != nullptr);
 }
 
-TEST_CASE("a ring takes the ids of a MaskInfo, which follow the padding of the call") {
+TEST_CASE("a ring uses the ids of a MaskInfo with the segment padding of the call") {
   Arrays a;
   const MaskInfo info = MaskInfo::from_segments(a.ids);
   for (const SegmentPadding padding : {SegmentPadding::kNegative, SegmentPadding::kZero}) {
@@ -127,7 +127,7 @@ TEST_CASE("a ring takes the ids of a MaskInfo, which follow the padding of the c
         "one name to both");
 }
 
-TEST_CASE("a MaskInfo is cut with the arrays of a call over a mesh") {
+TEST_CASE("a call over a mesh splits its MaskInfo like its arrays") {
   Arrays a;
   const Tensor query = a.random.normal({4, 9, 4, 8}), key = a.random.normal({4, 9, 2, 8});
   const MaskInfo segments = MaskInfo::from_segments(a.random.integers({4, 9}, 3));
@@ -148,7 +148,7 @@ TEST_CASE("a MaskInfo is cut with the arrays of a call over a mesh") {
   }
 }
 
-TEST_CASE("lazy masks and their builders as masks of blocksparse_attention") {
+TEST_CASE("blocksparse_attention accepts lazy masks, and functions that build them") {
   const Arrays a;
   const lazy::MaskPtr window = lazy::local_mask({12, 12}, {2, 1}, 0);
   const StaticMask one = static_mask(window);

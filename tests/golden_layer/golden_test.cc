@@ -41,7 +41,7 @@ GoldenEntry entry_of(Expect expect, const std::string& value) {
   return out;
 }
 
-TEST_CASE("the digest is that of the content, whatever holds it", "[golden]") {
+TEST_CASE("the digest depends on the cells only, not on how they are stored", "[golden]") {
   const Mask mask = causal(70);
   CHECK(content_digest(mask) == content_digest(stored(mask)));
   CHECK(content_digest(mask).size() == 64);
@@ -54,7 +54,7 @@ TEST_CASE("the digest is that of the content, whatever holds it", "[golden]") {
         content_digest(Mask(1, 2, {plane, stored(mask).plane(0, 0)}, {0, 1})));
 }
 
-TEST_CASE("the digest of a small mask is the SHA-256 that its description says", "[golden]") {
+TEST_CASE("the digest of a small mask is the SHA-256 of its documented description", "[golden]") {
   // The digest as Python computes it:
   //   p = sha256(pack('<iii', 0, 1, -1) + pack('<iii', 0, 2, -1)).digest()
   //   sha256(b'maskctl mask 1\n' + pack('<qqqq', 1, 1, 2, 2) + p).hexdigest()
@@ -62,7 +62,7 @@ TEST_CASE("the digest of a small mask is the SHA-256 that its description says",
         "074d64bcdf13192d6410b9afe9ec398839c5f806541868a2b1310acd6099ffd2");
 }
 
-TEST_CASE("golden files are written by update, and pass then", "[golden]") {
+TEST_CASE("update writes golden files, which the check then passes", "[golden]") {
   const auto expect = GENERATE(Expect::kDrawing, Expect::kStats, Expect::kArray);
   const test::Scratch scratch;
   const std::string file = scratch / (expect == Expect::kArray ? "m.npy" : "m.txt");
@@ -75,9 +75,8 @@ TEST_CASE("golden files are written by update, and pass then", "[golden]") {
   CHECK(check_golden(entry, giving(causal(20, 2))).status == Status::kDiffers);
 }
 
-TEST_CASE(
-    "an array that differs shows the cause and a drawing, and is written next to the golden file",
-    "[golden]") {
+TEST_CASE("if an array differs, the cause and a drawing are shown, and the new array is written",
+          "[golden]") {
   const test::Scratch scratch;
   const std::string file = scratch / "m.npy";
   const GoldenEntry entry = entry_of(Expect::kArray, file);
@@ -106,7 +105,7 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(beside));
 }
 
-TEST_CASE("a digest alone that differs gives both", "[golden]") {
+TEST_CASE("if a digest without a record differs, both digests are shown", "[golden]") {
   const GoldenResult result = check_golden(entry_of(Expect::kSha256, "00"), giving(causal(4)));
   CHECK(result.status == Status::kDiffers);
   CHECK(result.detail.starts_with("golden 00\nnow    " + content_digest(causal(4)) + "\n"));
@@ -123,7 +122,8 @@ GoldenEntry recorded_entry(const Mask& mask) {
   return out;
 }
 
-TEST_CASE("a digest with a record gives counts, the first cell and the cause", "[golden]") {
+TEST_CASE("if a digest with a record differs, counts, the first cell and the cause are shown",
+          "[golden]") {
   for (const Mask& was : {causal(8), stored(causal(8))}) {
     const GoldenEntry entry = recorded_entry(was);
     CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
@@ -137,7 +137,7 @@ TEST_CASE("a digest with a record gives counts, the first cell and the cause", "
         "golden [B 1, H 1, Q 8, K 8]\nnow    [B 1, H 1, Q 9, K 9]\n");
 }
 
-TEST_CASE("a record of another mask than the digest explains nothing, and says so", "[golden]") {
+TEST_CASE("a record that does not belong to the digest is reported and not used", "[golden]") {
   GoldenEntry entry = recorded_entry(causal(8));
   entry.was = record_of(causal(8, 2));
   const GoldenResult result = check_golden(entry, giving(causal(8, 1)));
@@ -150,7 +150,7 @@ TEST_CASE("a record of another mask than the digest explains nothing, and says s
   CHECK(is_outdated(entry, giving(causal(8))));
 }
 
-TEST_CASE("all that an entry expects must be so", "[golden]") {
+TEST_CASE("an entry passes only if all of its expectations hold", "[golden]") {
   const test::Scratch scratch;
   GoldenEntry entry = recorded_entry(causal(8));
   entry.expected.push_back(
@@ -166,7 +166,7 @@ TEST_CASE("all that an entry expects must be so", "[golden]") {
         (scratch / "absent.json") + " is missing; `maskctl golden update` writes it");
 }
 
-TEST_CASE("what loading throws is the result of the entry", "[golden]") {
+TEST_CASE("an exception from loading becomes the result of the entry", "[golden]") {
   GoldenContext context;
   context.load = [](const GoldenEntry&) -> Mask { throw Error(Errc::kIo, "no such file"); };
   const GoldenResult result = check_golden(entry_of(Expect::kSha256, "00"), context);
@@ -174,7 +174,7 @@ TEST_CASE("what loading throws is the result of the entry", "[golden]") {
   CHECK(result.message == "no such file");
 }
 
-TEST_CASE("golden files are written below the folder of the manifest only", "[golden]") {
+TEST_CASE("golden files are only written below the folder of the manifest", "[golden]") {
   const test::Scratch scratch;
   fs::create_directories(scratch / "in/sub");
   fs::create_directory_symlink(scratch.folder(), scratch / "in/up");
@@ -197,7 +197,7 @@ TEST_CASE("golden files are written below the folder of the manifest only", "[go
   }
 }
 
-TEST_CASE("golden arrays of one container are kept beside each other", "[golden]") {
+TEST_CASE("several golden arrays may be kept in one container", "[golden]") {
   const test::Scratch scratch;
   for (const Index n : {6, 7}) {
     const GoldenContext context = giving(causal(n));
@@ -209,7 +209,7 @@ TEST_CASE("golden arrays of one container are kept beside each other", "[golden]
   CHECK(dest_content(scratch / "all.npz")->arrays.size() == 2);
 }
 
-TEST_CASE("figures are compared as JSON", "[golden]") {
+TEST_CASE("golden statistics are compared as JSON text", "[golden]") {
   CHECK(golden_stats(causal(3)) ==
         "{\n  \"shape\": [1, 1, 3, 3],\n  \"open\": 6,\n  \"empty_rows\": 0,\n  \"full_rows\": 1,\n"
         "  \"min_keys\": 1,\n  \"median_keys\": 2,\n  \"max_keys\": 3\n}\n");

@@ -26,7 +26,7 @@ transforms = "not"
 expect.drawing = "drawn.txt"
 )";
 
-TEST_CASE("a manifest gives its entries", "[golden]") {
+TEST_CASE("the entries of a manifest are read", "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", kGood);
   REQUIRE(manifest.entries.size() == 2);
   const GoldenEntry& first = manifest.entries[0];
@@ -49,7 +49,7 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
   CHECK(second.expected[0].value == "drawn.txt");
 }
 
-TEST_CASE("a manifest says how a source is read, what must hold, and what a kernel gave",
+TEST_CASE("an entry can say how its source is read, what must hold, and what a kernel gave",
           "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", R"([[golden]]
 name = "bert"
@@ -112,7 +112,7 @@ const GoldenValue kPipeline{"abcdef", {{1, 1, 4, 4}, 10, "causal", {}}};
 const std::string kDigest(64, 'b');
 const GoldenValue kRows{kDigest, {{1, 2, 2, 4}, 3, {}, {"batch 0, head 0", "0: 0+2-3"}}};
 
-TEST_CASE("a digest is replaced where it stands, with a record, and nothing else changes",
+TEST_CASE("a new digest and record replace the old ones in place; all other text is kept",
           "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", kGood);
   std::string want = kGood;
@@ -123,7 +123,7 @@ TEST_CASE("a digest is replaced where it stands, with a record, and nothing else
   CHECK(with_values(manifest, {}) == kGood);
 }
 
-TEST_CASE("a record is replaced where it stands, whatever its form", "[golden]") {
+TEST_CASE("a record is replaced in place in whatever form it was written", "[golden]") {
   const std::string start = "# größe\n[[golden]]\nname = \"größe\"\nsource = 's'\n";
   const std::string rows =
       "{ shape = [1, 2, 2, 4], open = 3, rows = [\n  \"batch 0, head 0\",\n  \"0: 0+2-3\",\n] }";
@@ -149,20 +149,20 @@ TEST_CASE("a record is replaced where it stands, whatever its form", "[golden]")
   CHECK(below == start + "was = " + rows + "\n[golden.expect]\nsha256 = \"" + kDigest + "\"");
 }
 
-TEST_CASE("an entry on one line keeps its digest only", "[golden]") {
+TEST_CASE("a record is not added to an entry that is written on one line", "[golden]") {
   const std::string text = "golden = [{ name = 'a', source = 's', expect = { sha256 = '' } }]\n";
   CHECK(with_values(parse_manifest("m.toml", text), {{"a", kRows}}) ==
         "golden = [{ name = 'a', source = 's', expect = { sha256 = \"" + kDigest + "\" } }]\n");
 }
 
-TEST_CASE("texts are quoted so that TOML reads them back", "[golden]") {
+TEST_CASE("strings are quoted so that TOML reads them back", "[golden]") {
   const std::string text = "a \"b\" \\ \t\x01 größe";
   const Manifest manifest = parse_manifest(
       "m.toml", "[[golden]]\nname = 'a'\nsource = " + toml_text(text) + "\nexpect.sha256 = ''\n");
   CHECK(manifest.entries[0].source == text);
 }
 
-TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
+TEST_CASE("the error about a mistake in a manifest names file, line and key", "[golden]") {
   const auto [text, message] = GENERATE(table<std::string, std::string>({
       {"[[golden]]\nname = 'a'\nsorce = 'x'\n",
        "m.toml:3: key 'sorce' is unknown; did you mean "
@@ -201,13 +201,13 @@ TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
   CHECK_THROWS_WITH(parse_manifest("m.toml", text), message);
 }
 
-TEST_CASE("text that is no TOML names its line", "[golden]") {
+TEST_CASE("the error about text that is no TOML names the line", "[golden]") {
   CHECK(test::error_of([] {
           parse_manifest("m.toml", "[[golden]]\nname = \n");
         }).starts_with("m.toml:2: "));
 }
 
-TEST_CASE("letters past ASCII belong in strings and comments", "[golden]") {
+TEST_CASE("characters beyond ASCII are allowed in strings and comments only", "[golden]") {
   CHECK(test::error_of([] {
           parse_manifest("m.toml", "# größe\ngröße = 1\n");
         }).starts_with("m.toml:2: a letter outside ASCII is outside quotes"));
@@ -218,7 +218,7 @@ TEST_CASE("letters past ASCII belong in strings and comments", "[golden]") {
   }
 }
 
-TEST_CASE("a manifest that is not there is an error", "[golden]") {
+TEST_CASE("a missing manifest is an error", "[golden]") {
   CHECK_THROWS_AS(read_manifest("/nonexistent/m.toml"), Error);
 }
 

@@ -20,7 +20,7 @@ Mask random_mask(std::mt19937& random, const std::vector<Index>& shape, unsigned
   return mask_from_dense(cells);
 }
 
-TEST_CASE("a record has the cells of a pipeline at any size", "[golden]") {
+TEST_CASE("a record stores a mask of any size as a pipeline", "[golden]") {
   const Index n = Index{1} << 20;
   const Mask mask(diagonal_band(n, n, -4095, 0));
   const GoldenRecord record = record_of(mask);
@@ -33,7 +33,7 @@ TEST_CASE("a record has the cells of a pipeline at any size", "[golden]") {
   CHECK(differing_cells(*again, mask) == 0);
 }
 
-TEST_CASE("a record has the cells that a pipeline misses, in their batch and head", "[golden]") {
+TEST_CASE("a record lists the cells that its pipeline misses, by batch and head", "[golden]") {
   const Index n = 3000;
   const PlanePtr band = diagonal_band(n, n, -99, 0);
   const Mask lone(rectangle(n, n, {2000, 2001}, {7, 8}));
@@ -48,7 +48,7 @@ TEST_CASE("a record has the cells that a pipeline misses, in their batch and hea
   }
 }
 
-TEST_CASE("a record lists the rows of a small mask that no pipeline gives", "[golden]") {
+TEST_CASE("a record lists the rows of a small mask that no pipeline makes", "[golden]") {
   std::mt19937 random(7);
   const int cases = test::rounds(40);
   for (int i = 0; i < cases; ++i) {
@@ -68,7 +68,8 @@ TEST_CASE("a record lists the rows of a small mask that no pipeline gives", "[go
   }
 }
 
-TEST_CASE("rows read as keys that each query sees, equal planes once", "[golden]") {
+TEST_CASE("the rows of a record are read back as the mask; equal planes are listed once",
+          "[golden]") {
   GoldenRecord record{.shape = {1, 3, 4, 6}, .open = 0, .pipeline = {}, .rows = {}};
   record.rows = {"batch 0, head 0", "0: 0-1+5", "2-3: 3", "batch 0, head 1",
                  "batch 0, head 2 as batch 0, head 0"};
@@ -82,7 +83,8 @@ TEST_CASE("rows read as keys that each query sees, equal planes once", "[golden]
   CHECK(mask->plane(0, 0)->count({2, 4}, {3, 4}) == 2);
 }
 
-TEST_CASE("a large mask that no pipeline gives keeps its shape and count", "[golden]") {
+TEST_CASE("the record of a large mask that no pipeline makes has only its shape and count",
+          "[golden]") {
   std::mt19937 random(3);
   const Mask mask = random_mask(random, {1, 1, 256, 256}, 50);
   const GoldenRecord record = record_of(mask);

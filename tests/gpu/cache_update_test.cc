@@ -196,7 +196,7 @@ std::vector<PagedSequence> all_sequences(const Update& u) {
   return sequences;
 }
 
-TEST_CASE("gpu: new tokens are written to their slots, and nothing else is") {
+TEST_CASE("gpu: new tokens are written to their slots, and no other slot changes") {
   const int calls = gpu_test::calls(600);
   for (int seed = 0; seed < calls; ++seed) {
     RandomTensors r(static_cast<unsigned>(seed));
@@ -223,7 +223,7 @@ TEST_CASE("gpu: new tokens are written to their slots, and nothing else is") {
   gpu_test::say_ran("cache updates", "every dtype", 3 * calls);
 }
 
-TEST_CASE("gpu: without starts each new token is the last of its sequence, unless that is empty") {
+TEST_CASE("gpu: without starts, each new token is the last one of its non-empty sequence") {
   RandomTensors r(3);
   Update u(r);
   while (u.sequences() < 3 || u.rows < u.sequences()) u = Update(r);
@@ -257,7 +257,7 @@ int spoil(RandomTensors& r, Update& u, Index n) {
   return kBadLengths;
 }
 
-TEST_CASE("gpu: tokens of a bad sequence are written nowhere, others to their slots") {
+TEST_CASE("gpu: tokens of a bad sequence are not written, those of others are") {
   const int calls = gpu_test::calls(300);
   for (int seed = 0; seed < calls; ++seed) {
     INFO("seed " << seed);
@@ -280,7 +280,7 @@ TEST_CASE("gpu: tokens of a bad sequence are written nowhere, others to their sl
   }
 }
 
-TEST_CASE("gpu: pages that only attention reads may be bad when tokens are written") {
+TEST_CASE("gpu: an update ignores bad pages that only attention reads") {
   RandomTensors r(8);
   Update u(r);
   while (u.sequence(0).rows.empty() || u.lengths[0] - u.starts[1] < u.cache.page_size) {
@@ -293,7 +293,7 @@ TEST_CASE("gpu: pages that only attention reads may be bad when tokens are writt
   CHECK(there.status() == 0);
 }
 
-TEST_CASE("gpu: with starts that do not ascend nothing is written") {
+TEST_CASE("gpu: if starts do not ascend, nothing is written") {
   RandomTensors r(5);
   Update good(r);
   while (good.sequences() < 3 || good.starts[1] < 2 || good.starts[2] == good.starts[1]) {
@@ -385,7 +385,8 @@ class DeviceV3 {
   NewTokens tokens_;
 };
 
-TEST_CASE("gpu: version 3 by the door of the host is an update and attention of the GPU's") {
+TEST_CASE(
+    "gpu: version 3 on host arrays gives the results of an update and attention on GPU arrays") {
   const int calls = gpu_test::calls(60);
   for (int seed = 0; seed < calls; ++seed) {
     INFO("seed " << seed);
@@ -402,7 +403,7 @@ TEST_CASE("gpu: version 3 by the door of the host is an update and attention of 
   }
 }
 
-TEST_CASE("gpu: an update and attention in a graph, whose lengths grow from step to step") {
+TEST_CASE("gpu: an update and attention can be captured in a graph, while lengths grow") {
   RandomTensors r(21);
   Batch b = dealt_batch(r, {2, 2, 64}, DType::kBFloat16, 4, {30, 7, 12}, {1, 1, 1});
   b.queries = r.normal({3, b.q_heads, b.dim}, b.dtype);

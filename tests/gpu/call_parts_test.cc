@@ -38,7 +38,7 @@ Index count_parts(const SoftmaxCall& call, Index least_bytes = 1) {
 
 }  // namespace
 
-TEST_CASE("gpu: a call of host arrays in parts has the results of the whole call") {
+TEST_CASE("gpu: a call on host arrays gives the same results in parts as in one piece") {
   constexpr DType kTypes[] = {DType::kFloat32, DType::kBFloat16};
   const int calls = gpu_test::calls(60);
   Index cut = 0;
@@ -59,7 +59,7 @@ TEST_CASE("gpu: a call of host arrays in parts has the results of the whole call
   CHECK((calls < 10 || cut > calls / 3));
 }
 
-TEST_CASE("gpu: a call of host arrays is cut along its batch, into equal parts") {
+TEST_CASE("gpu: a call on host arrays is cut along its batch into equal parts") {
   SoftmaxCall call = random_softmax_call(1);
   Random r(1);
   call.bias.reset(), call.sinks.reset(), call.mask.reset();

@@ -73,7 +73,7 @@ void check_unseeing_rows(const Mask& mask, Index j, const Answer& before, const 
 
 }  // namespace
 
-TEST_CASE("gpu: a key that changes leaves every bit of rows that do not see it",
+TEST_CASE("gpu: changing a key changes no bit of the rows that do not see it",
           "[tensor cores][big]") {
   for (const DType dtype : kTypes) {
     const int calls = gpu_test::calls(50), keys = gpu_test::calls(20);

@@ -35,7 +35,7 @@ TEST_CASE("gpu: decoding equals the reference for any heads, groups and pages") 
   gpu_test::say_ran("decoding", "float16 and bfloat16", calls, "tensor cores");
 }
 
-TEST_CASE("gpu: several rows of a sequence are decoded together") {
+TEST_CASE("gpu: several queries of a sequence are decoded together") {
   for (const Heads& heads : {Heads{2, 4, 64}, Heads{1, 1, 128}, Heads{1, 3, 72}, Heads{1, 16, 8}}) {
     for (const std::int32_t rows : {2, 5, 40}) {
       RandomTensors r(static_cast<unsigned>(rows));
@@ -50,7 +50,7 @@ TEST_CASE("gpu: several rows of a sequence are decoded together") {
   }
 }
 
-TEST_CASE("gpu: NaN in a key reaches only the decoded rows that see it", "[values]") {
+TEST_CASE("gpu: NaN in a key reaches only the decoded rows that see the key", "[values]") {
   for (const std::int32_t rows : {2, 9}) {
     RandomTensors r(4);
     Batch b = decoding(r, {2, 4, 64}, DType::kBFloat16, 8, {90}, rows);
@@ -73,7 +73,8 @@ TEST_CASE("gpu: NaN in a key reaches only the decoded rows that see it", "[value
   }
 }
 
-TEST_CASE("gpu: decoding of long and many sequences, in both layouts of pages") {
+TEST_CASE(
+    "gpu: decoding of long and of many sequences equals the reference in both layouts of pages") {
   for (const std::vector<std::int32_t>& lengths :
        {std::vector<std::int32_t>{1500}, {40, 3, 0, 17, 129, 64, 65, 1, 1, 250, 7, 0, 90}}) {
     RandomTensors r(3);
@@ -95,7 +96,7 @@ TEST_CASE("gpu: decoding of long and many sequences, in both layouts of pages") 
   }
 }
 
-TEST_CASE("gpu: decoding of arrays of the GPU, whose lengths change and whose pages are bad") {
+TEST_CASE("gpu: decoding reads changed lengths from the GPU, and gives NaN for bad pages") {
   RandomTensors r(5);
   const Batch b = decoding(r, {2, 4, 64}, DType::kFloat16, 8, {200, 31, 77, 8});
   const Tensor expected = ragged(b, {}, Backend::kReference);

@@ -18,7 +18,7 @@ using namespace maskctl::attention::cuda;
 
 TEST_CASE("gpu: this machine can run the kernels") { CHECK(unavailable().empty()); }
 
-TEST_CASE("gpu: too little memory is an error that says how much was needed, and is over then") {
+TEST_CASE("gpu: too little memory is an error that says how much was needed; later calls work") {
   const OwnStream stream;
   try {
     const DeviceBuffer all(std::size_t{1} << 50, stream.get());
@@ -32,7 +32,7 @@ TEST_CASE("gpu: too little memory is an error that says how much was needed, and
   stream.synchronize();
 }
 
-TEST_CASE("gpu: pinned memory is used again when its copy is done") {
+TEST_CASE("gpu: a pinned buffer is reused once its copy is done") {
   const OwnStream stream;
   const DeviceBuffer there(100, stream.get());
   const std::byte* first = nullptr;
@@ -53,7 +53,7 @@ TEST_CASE("gpu: pinned memory is used again when its copy is done") {
   CHECK(seen == std::vector<std::byte>(100, std::byte{7}));
 }
 
-TEST_CASE("gpu: a workspace takes memory once and gives it out again after a scope") {
+TEST_CASE("gpu: a workspace allocates memory once, and reuses it after a scope ends") {
   const OwnStream stream;
   Workspace workspace(stream.get());
   float* first = nullptr;
@@ -66,7 +66,7 @@ TEST_CASE("gpu: a workspace takes memory once and gives it out again after a sco
   CHECK(workspace.take<float>(1000) == first);
 }
 
-TEST_CASE("gpu: elements come back as they were sent") {
+TEST_CASE("gpu: elements copied to the GPU and back are unchanged") {
   const OwnStream stream;
   const std::vector<int> sent{3, 1, 4, 1, 5};
   const DeviceArray<int> there(sent, stream.get());
@@ -78,7 +78,7 @@ TEST_CASE("gpu: elements come back as they were sent") {
   CHECK(none.bytes() == 0);
 }
 
-TEST_CASE("gpu: a large array comes back as it was sent, in pieces") {
+TEST_CASE("gpu: a large array that is copied in pieces to the GPU and back is unchanged") {
   const OwnStream stream;
   std::vector<std::uint32_t> sent((std::size_t{70} << 20) / sizeof(std::uint32_t) + 5);
   std::iota(sent.begin(), sent.end(), 0U);

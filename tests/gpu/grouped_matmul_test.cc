@@ -127,7 +127,7 @@ TEST_CASE("gpu: the grouped product on tensor cores equals the CPU's", "[tensor 
   }
 }
 
-TEST_CASE("gpu: what one group of rows holds reaches no other group", "[tensor cores][values]") {
+TEST_CASE("gpu: NaN in one group of rows reaches no other group", "[tensor cores][values]") {
   RandomTensors r(7);
   constexpr Index kRows[] = {70, 77, 130}, kInner = 136, kColumns = 264;
   Call call;

@@ -66,7 +66,8 @@ TEST_CASE("gpu: the recurrence in chunks and in one step equals the CPU's") {
   }
 }
 
-TEST_CASE("gpu: gradients of gates in chunks have little error but their rounding", "[values]") {
+TEST_CASE("gpu: gradients of gates in chunks have little error beyond their own rounding",
+          "[values]") {
   // Most of what the forward walk adds to a gate's gradient, the backward walk takes away. The
   // second sequence is longer than an interval of 512 tokens, after which a state is kept.
   const std::vector<Index> rows{1, 1000, 2, 64}, heads{1, 1000, 2};

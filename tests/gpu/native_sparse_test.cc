@@ -268,7 +268,7 @@ TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backw
   }
 }
 
-TEST_CASE("gpu: listed blocks on tensor cores give what the CPU gives", "[tensor cores]") {
+TEST_CASE("gpu: attention to listed blocks on tensor cores equals the CPU's", "[tensor cores]") {
   for_even_calls([](const Call& call, double tolerance, int) {
     const SoftmaxResult expected = attend(call, Backend::kCpu), seen = attend(call, Backend::kCuda);
     check_close(seen.out, expected.out, tolerance, "out");
@@ -278,9 +278,8 @@ TEST_CASE("gpu: listed blocks on tensor cores give what the CPU gives", "[tensor
   });
 }
 
-TEST_CASE(
-    "gpu: equal calls on listed blocks have equal bits, and NaN reaches only rows that see it",
-    "[tensor cores][values]") {
+TEST_CASE("gpu: calls on listed blocks repeat bit by bit, and NaN reaches only rows that see it",
+          "[tensor cores][values]") {
   for_even_calls([](Call& call, double, int seed) {
     const SoftmaxResult expected = attend(call, Backend::kCpu), seen = attend(call, Backend::kCuda);
     const SoftmaxGradients differentiated = gradients(call, expected, Backend::kCuda);
@@ -305,7 +304,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("gpu: the blocks that are chosen are the CPU's", "[slow]") {
+TEST_CASE("gpu: the GPU chooses the same blocks as the CPU", "[slow]") {
   const int calls = gpu_test::calls(40);
   std::size_t others = 0, total = 0;
   for (int seed = 0; seed < calls; ++seed) {
@@ -322,7 +321,7 @@ TEST_CASE("gpu: the blocks that are chosen are the CPU's", "[slow]") {
   gpu_test::say_ran("select_blocks", "float32", calls);
 }
 
-TEST_CASE("gpu: blocks chosen on tensor cores are those of the definition", "[tensor cores]") {
+TEST_CASE("gpu: blocks chosen on tensor cores follow the definition", "[tensor cores]") {
   for (std::size_t n = 1; n < std::size(kTypes); ++n) {
     const int calls = gpu_test::calls(80);
     std::size_t others = 0, total = 0;
@@ -374,7 +373,8 @@ TEST_CASE("gpu: blocks chosen on tensor cores are those of the definition", "[te
   }
 }
 
-TEST_CASE("gpu: equal importance and NaN leave the first blocks chosen", "[tensor cores][values]") {
+TEST_CASE("gpu: among blocks of equal importance or NaN, the first are chosen",
+          "[tensor cores][values]") {
   const int calls = gpu_test::calls(40);
   for (int seed = 0; seed < calls; ++seed) {
     const DType dtype = kTypes[seed % 2 + 1];

@@ -21,7 +21,7 @@ Batch three_sequences() {
   return b;
 }
 
-TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
+TEST_CASE("gpu: sequences described on the GPU give the results of those described on the host") {
   const int calls = gpu_test::calls(100);
   for (int seed = 0; seed < calls; ++seed) {
     INFO("seed " << seed);
@@ -39,7 +39,8 @@ TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
   gpu_test::say_ran("paged from the device door", "every dtype", 3 * calls);
 }
 
-TEST_CASE("gpu: heads of any width, groups of any size") {
+TEST_CASE(
+    "gpu: paged attention equals the reference for heads of any width and groups of any size") {
   struct Heads {
     DType dtype;
     Index dim, kv_heads, q_heads;
@@ -69,7 +70,7 @@ TEST_CASE("gpu: heads of any width, groups of any size") {
   CHECK(cuda::paged_unsupported(wide) == "heads have 1025 elements, more than 1024");
 }
 
-TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
+TEST_CASE("gpu: NaN in a key reaches only the rows that see the key") {
   for (const Index rows : {3, 9, 70}) {
     RandomTensors r(4);
     const Index length = rows + 90, token = 4 * 8;
@@ -154,7 +155,7 @@ TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are
   }
 }
 
-TEST_CASE("gpu: starts that do not ascend make all rows NaN") {
+TEST_CASE("gpu: if starts do not ascend, all rows are NaN") {
   const Batch good = three_sequences();
   const Tensor expected = ragged(good, {}, Backend::kReference);
   for (const std::vector<std::int32_t>& starts :

@@ -85,7 +85,7 @@ struct Arrays {
   Mask mask = Mask(diagonal_band(150, 150, -40, 0));
 };
 
-TEST_CASE("gpu: softmax attention of arrays of the GPU, in a graph", "[tensor cores]") {
+TEST_CASE("gpu: softmax attention on GPU arrays has the same bits in a graph", "[tensor cores]") {
   Arrays a;
   const SoftmaxProblem problem =
       checked_softmax({&a.query, &a.key, &a.value, &a.mask}, SoftmaxOptions());
@@ -109,7 +109,8 @@ TEST_CASE("gpu: softmax attention of arrays of the GPU, in a graph", "[tensor co
       SoftmaxBackwardInputs{forward.out, forward.lse, a.query, {}});
 }
 
-TEST_CASE("gpu: linear attention and grouped products of arrays of the GPU, in a graph") {
+TEST_CASE(
+    "gpu: linear attention and grouped products on GPU arrays have the same bits in a graph") {
   Arrays a;
   const Tensor gates = a.random.normal({4});
   RecurrentAttentionInputs inputs{&a.query, &a.key, &a.value};
@@ -131,7 +132,8 @@ TEST_CASE("gpu: linear attention and grouped products of arrays of the GPU, in a
                                    });
 }
 
-TEST_CASE("gpu: listed blocks of arrays of the GPU, in a graph", "[tensor cores][slow]") {
+TEST_CASE("gpu: attention to listed blocks on GPU arrays has the same bits in a graph",
+          "[tensor cores][slow]") {
   Arrays a;
   Tensor listed(DType::kInt32, {1, 150, 2, 3});
   for (std::size_t i = 0; i < listed.as<std::int32_t>().size(); ++i) {
@@ -146,7 +148,7 @@ TEST_CASE("gpu: listed blocks of arrays of the GPU, in a graph", "[tensor cores]
   });
 }
 
-TEST_CASE("gpu: decoding over pages of arrays of the GPU, whose sequences are there too") {
+TEST_CASE("gpu: decoding over pages works if the sequences are described on the GPU too") {
   RandomTensors r(5);
   paging::Batch b;
   b.dtype = DType::kFloat32, b.dim = 64, b.kv_heads = 2, b.q_heads = 4;
@@ -170,7 +172,7 @@ TEST_CASE("gpu: decoding over pages of arrays of the GPU, whose sequences are th
   CHECK(std::ranges::equal(out.bytes(), expected.bytes()));
 }
 
-TEST_CASE("gpu: what does not fit is refused before anything runs") {
+TEST_CASE("gpu: a plan refuses shapes that do not fit before anything runs") {
   Arrays a;
   cuda::HostCall call;
   const TensorView query = call.to_device(TensorView(a.query)),

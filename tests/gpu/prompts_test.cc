@@ -23,7 +23,7 @@ void check_has_prompts(const Batch& b, const Rules& with) {
   CHECK(cuda::prompt_room(problem).tokens > 0);
 }
 
-TEST_CASE("gpu: prompts and decoded sequences of one call equal the reference") {
+TEST_CASE("gpu: prompts and decoded sequences in one call equal the reference") {
   constexpr std::array kHeads{Heads{2, 2, 64}, Heads{1, 4, 128}, Heads{1, 1, 256}, Heads{2, 1, 72},
                               Heads{1, 3, 8}};
   const int count = gpu_test::calls(80);
@@ -60,7 +60,7 @@ TEST_CASE("gpu: prompts and decoded sequences of one call equal the reference") 
   gpu_test::say_ran("prompts over pages", "float16 and bfloat16", 3 * count, "tensor cores");
 }
 
-TEST_CASE("gpu: many prompts of equal and of random lengths") {
+TEST_CASE("gpu: many prompts of equal and of random lengths equal the reference") {
   for (int seed = 0; seed < gpu_test::calls(40); ++seed) {
     RandomTensors r(static_cast<unsigned>(seed));
     std::vector<std::int32_t> lengths, rows;
@@ -94,7 +94,7 @@ TEST_CASE("gpu: NaN in a key reaches only the rows of a prompt that see it", "[v
   }
 }
 
-TEST_CASE("gpu: prompts of arrays of the GPU, whose lengths change and whose pages are bad") {
+TEST_CASE("gpu: prompts read changed lengths from the GPU, and give NaN for bad pages") {
   RandomTensors r(5);
   const Batch b =
       dealt_batch(r, {2, 2, 64}, DType::kFloat16, 8, {200, 31, 177, 8}, {100, 1, 50, 3});

@@ -97,7 +97,7 @@ TEST_CASE("gpu: a ring of GPUs gives the CPU's results under masks of every shap
   gpu_test::say_ran("ring_attention, ring_attention_backward", "float32", 20);
 }
 
-TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU", "[slow]") {
+TEST_CASE("gpu: a ring of 16-bit arrays has nearly the error of one GPU", "[slow]") {
   int calls = 0;
   for (const PlanePtr& plane :
        {diagonal_band(kTokens, kTokens, -kUnbounded, 0), documents(), scattered_tiles()}) {
@@ -114,7 +114,7 @@ TEST_CASE("gpu: a ring of 16-bit arrays errs hardly more than one GPU", "[slow]"
   gpu_test::say_ran("ring_attention, ring_attention_backward", "bfloat16", calls);
 }
 
-TEST_CASE("gpu: a ring gives the CPU's results where balanced queries have moved", "[slow]") {
+TEST_CASE("gpu: a ring gives the CPU's results after balanced queries were moved", "[slow]") {
   const Mask mask = uneven_documents();
   Random r(12);
   const auto array = [&] { return r.normal({1, mask.queries(), 1, 8}); };
@@ -125,7 +125,7 @@ TEST_CASE("gpu: a ring gives the CPU's results where balanced queries have moved
   gpu_test::say_ran("ring_attention, ring_attention_backward", "float32", 1);
 }
 
-TEST_CASE("gpu: equal calls of a ring give equal bits", "[slow]") {
+TEST_CASE("gpu: equal ring calls give equal bits", "[slow]") {
   const Mask mask(documents());
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     RingCall call = random_call(3, mask, dtype, 64);
@@ -163,7 +163,7 @@ TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a rin
   });
 }
 
-TEST_CASE("gpu: a ring meets and calls kernels only for keys that are seen") {
+TEST_CASE("gpu: a ring transfers and computes only keys that are seen") {
   const Mask mask(diagonal_band(kTokens, kTokens, -10, 0));
   RingCall call = random_call(6, mask);
   call.options.softmax.context.backend = Backend::kCuda;
@@ -187,7 +187,7 @@ TEST_CASE("gpu: a ring meets and calls kernels only for keys that are seen") {
   });
 }
 
-TEST_CASE("gpu: a thread cannot choose a GPU that is not there") {
+TEST_CASE("gpu: a thread that asks for a GPU that does not exist gets an error") {
   CHECK(maskctl::test::error_of([] { cuda::use_gpu(1000); }) ==
         "cudaSetDevice failed: invalid device ordinal");
 }

@@ -69,7 +69,7 @@ TEST_CASE("gpu: softmax of 16-bit arrays equals the CPU's under every option", "
   check_every_option(2);
 }
 
-TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every option",
+TEST_CASE("gpu: head sizes of tensor cores give the CPU's results under every option",
           "[tensor cores]") {
   constexpr CallDims kDims[] = {{64, 64},  {128, 128}, {256, 256}, {80, 96},  {192, 128},
                                 {96, 192}, {8, 256},   {128, 64},  {64, 128}, {248, 16}};
@@ -87,7 +87,7 @@ TEST_CASE("gpu: dimensions of tensor cores give the CPU's results under every op
   }
 }
 
-TEST_CASE("gpu: masks with structure and few rows reach tensor cores", "[tensor cores][big]") {
+TEST_CASE("gpu: structured masks and few rows run on tensor cores", "[tensor cores][big]") {
   for (unsigned seed = 0; seed < maskctl::test::rounds(24u); ++seed) {
     SoftmaxCall call = random_softmax_call(7000 + seed, DType::kBFloat16, {64, 64});
     const Index queries = call.query.extent(1), keys = call.key.extent(1);
@@ -159,7 +159,7 @@ TEST_CASE("gpu: a call on arrays of the GPU is captured into a CUDA graph", "[sl
   CHECK(same_bits(seen.lse, expected.lse));
 }
 
-TEST_CASE("gpu: arrays that the copy engine cannot read go to the plain kernels",
+TEST_CASE("gpu: arrays with an alignment that the copy engine lacks run on the plain kernels",
           "[tensor cores]") {
   if (!cuda::hopper::unavailable().empty()) return;
   alignas(16) const std::byte memory[16] = {};

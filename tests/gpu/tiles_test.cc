@@ -103,7 +103,7 @@ std::string check(const DeviceTiles& tiles, Index b, Index h, const Dense& want,
   return by_key.empty() ? "" : "key-major: " + by_key;
 }
 
-TEST_CASE("tile tables of planes of every tier hold their cells in both orders") {
+TEST_CASE("tile tables contain the cells of every kind of plane, in both orders") {
   std::mt19937 random(3);
   const twin::Pick pick = twin::pick_from(random);
   const OwnStream stream;
@@ -117,7 +117,7 @@ TEST_CASE("tile tables of planes of every tier hold their cells in both orders")
   }
 }
 
-TEST_CASE("a map compiled before is read as it is") {
+TEST_CASE("a block map that was compiled before is used without reading the mask") {
   const PlanePtr plane = diagonal_band(200, 150, -90, 3);
   const BlockMap map(plane, kTile, kTile);
   const OwnStream stream;
@@ -127,7 +127,7 @@ TEST_CASE("a map compiled before is read as it is") {
   CHECK(check(tiles, 0, 0, want, stream).empty());
 }
 
-TEST_CASE("dense cells of every dtype, on the host or there, become tile tables on the GPU") {
+TEST_CASE("dense cells of every dtype, on the host or the GPU, become tile tables") {
   test::RandomTensors r(5);
   const OwnStream stream;
   for (const DType dtype : {DType::kBool, DType::kUInt8, DType::kInt32, DType::kInt64,
@@ -161,7 +161,7 @@ TEST_CASE("dense cells of every dtype, on the host or there, become tile tables 
   }
 }
 
-TEST_CASE("a million tokens of documents, causal in a window, take less than 64 MB on the GPU") {
+TEST_CASE("the tile tables of a million tokens in windowed documents take less than 64 MB") {
   constexpr Index kTokens = Index{1} << 20;
   std::vector<Slab> slabs;
   for (Index begin = 0, length = 700; begin < kTokens; begin += length) {

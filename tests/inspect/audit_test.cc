@@ -20,7 +20,7 @@ Tensor map_of(std::vector<Index> shape, const std::function<int(Index i)>& value
   return out;
 }
 
-TEST_CASE("audits count what counting every cell counts") {
+TEST_CASE("audits equal a count of every cell") {
   std::mt19937 random(3);
   const auto pick = [&](Index low, Index high) {
     return low + static_cast<Index>(random() % static_cast<unsigned>(high - low + 1));
@@ -82,7 +82,8 @@ Index dropped(Index tokens, BlockSize size, Index left, Index right) {
   return audit_blocks(mask, map, size).dropped;
 }
 
-TEST_CASE("a block map that tests the first key of a block drops the known shares") {
+TEST_CASE(
+    "a block map that tests only the first key of a block drops the published share of cells") {
   CHECK(dropped(512, {64, 64}, 100, 100) == 3996);      // 8.6 % of 46662 open cells
   CHECK(dropped(512, {64, 64}, 127, 127) == 12096);     // 21.1 % of 57408 open cells
   CHECK(dropped(4096, {64, 64}, 1023, 1023) == 96768);  // 2.6 % of 3670528 open cells
@@ -92,7 +93,7 @@ TEST_CASE("a block map that tests the first key of a block drops the known share
   CHECK(dropped(512, {64, 128}, 128, 0) == 14560);   // 25.2 % of 57792 open cells
 }
 
-TEST_CASE("maps that do not fit are refused") {
+TEST_CASE("block maps that do not fit the mask are refused") {
   const Mask mask(full_plane(8, 8));
   const auto ones = [](Index) { return 1; };
   CHECK_THROWS_AS(audit_blocks(mask, map_of({2, 3}, ones), {4, 4}), Error);

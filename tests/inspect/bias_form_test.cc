@@ -41,7 +41,7 @@ Index bucket(Index relative) {
 
 }  // namespace
 
-TEST_CASE("bias form: ALiBi in each float, symmetric, causal and by key") {
+TEST_CASE("bias form: ALiBi is recognised in each float type, symmetric, causal and by key") {
   const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64);
   CAPTURE(name(dtype));
   using Form = BiasPlane::Form;
@@ -70,7 +70,7 @@ TEST_CASE("bias form: ALiBi in each float, symmetric, causal and by key") {
   CHECK(bias_text(by_key).front() == "ALiBi by key: m * key, slopes m 0.25 0.0625");
 }
 
-TEST_CASE("bias form: ALiBi of queries that stand at later keys") {
+TEST_CASE("bias form: ALiBi is recognised if the queries begin at a later key") {
   const auto text = [](Index heads, Index queries, Index keys, Index shift) {
     return bias_text(
         bias_form(made(DType::kFloat32, heads, queries, keys, [&](Index h, Index q, Index k) {
@@ -88,7 +88,7 @@ TEST_CASE("bias form: ALiBi of queries that stand at later keys") {
         "ALiBi: -m * |key - query| with queries 0-1 at keys 9-10, slopes m 0.25");
 }
 
-TEST_CASE("bias form: a few numbers in few regions are told by place") {
+TEST_CASE("bias form: a few numbers in few regions are described by place") {
   const auto weaker = [](Index, Index q, Index k) {
     const bool image = q < 28 && k >= 28 && k < 36, text = q >= 28 && q < 36 && k < 28;
     return k >= 36 ? -INFINITY : image || text ? std::log(0.3) : 0.0;
@@ -99,7 +99,7 @@ TEST_CASE("bias form: a few numbers in few regions are told by place") {
       "0-27, and 0 elsewhere");
 }
 
-TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing") {
+TEST_CASE("bias form: tables by distance, zeros and irregular numbers are told apart") {
   using Form = BiasPlane::Form;
   std::mt19937 random(1);
   std::normal_distribution<double> normal;
@@ -123,7 +123,7 @@ TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing
   CHECK(contains(error_of([] { bias_form(Tensor(DType::kFloat32, {3})); }), "not (3,)"));
 }
 
-TEST_CASE("bias form: a slope with one cell off is no ALiBi") {
+TEST_CASE("bias form: a slope with one wrong cell is not called ALiBi") {
   const auto off = [](Index, Index q, Index k) {
     return -0.5 * static_cast<double>(std::abs(q - k)) - (q == 7 && k == 3 ? 0.25 : 0.0);
   };
@@ -131,7 +131,7 @@ TEST_CASE("bias form: a slope with one cell off is no ALiBi") {
         BiasPlane::Form::kIrregular);
 }
 
-TEST_CASE("bias form: 0 and one negative number are a mask or a penalty, not buckets") {
+TEST_CASE("bias form: 0 and one negative number are called a mask or a penalty, not buckets") {
   const auto two = [](double third) {
     return bias_form(made(DType::kFloat32, 1, 6, 6, [third](Index, Index q, Index k) {
       return q == 0 && k == 0 ? third : k <= q ? 0.0 : -100.0;

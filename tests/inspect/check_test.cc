@@ -26,7 +26,8 @@ Mask of_heads(Index batch, Index heads, Index tokens, const std::string& steps) 
   return maskctl::apply(full_mask(batch, heads, tokens, tokens), test::chain_of(steps));
 }
 
-TEST_CASE("check: heads with and without a window have the same documents", "[check]") {
+TEST_CASE("check: heads with and without a window are not reported as different documents",
+          "[check]") {
   CHECK(checked(of_heads(2, 2, 64,
                          "batch:0{doc:lens=20+44} | batch:1{doc:lens=30+34} | causal | "
                          "heads:1{window:keys=8}"))
@@ -59,13 +60,14 @@ TEST_CASE("check: a leak and a hole are found where heads differ", "[check]") {
   }
 }
 
-TEST_CASE("check: rows are opened padding beside rows that see something", "[check]") {
+TEST_CASE("check: rows that see all keys are not called padding if all other rows see none",
+          "[check]") {
   const CheckResult result = checked(of_heads(1, 1, 6, "close:q=4-5"));
   CHECK(said_of(result) == Said{"empty-rows"});
   CHECK(result.findings.front().message == "2 rows see no key");
 }
 
-TEST_CASE("check: given documents go before guesses of padding", "[check]") {
+TEST_CASE("check: given documents override guesses about padding", "[check]") {
   const Mask mask = of_heads(1, 1, 6, "causal | close:k=0");
   CHECK(said_of(checked(mask)) == Said{"left-padding-nan"});
   CHECK(checked(mask).ok());
@@ -75,7 +77,7 @@ TEST_CASE("check: given documents go before guesses of padding", "[check]") {
   CHECK(result.findings.front().message == "1 row sees no key, and no query sees its token");
 }
 
-TEST_CASE("check: batches as transformers pads them are clean", "[check]") {
+TEST_CASE("check: batches that transformers pads have no findings", "[check]") {
   const struct {
     const char* steps;
     std::vector<std::int32_t> positions, real;
@@ -100,7 +102,7 @@ TEST_CASE("check: batches as transformers pads them are clean", "[check]") {
   }
 }
 
-TEST_CASE("check: flags of padding cover the keys of a decoding step", "[check]") {
+TEST_CASE("check: padding flags apply to the keys of a decoding step", "[check]") {
   const Mask step = maskctl::apply(full_mask(1, 1, 1, 10), test::chain_of("close:k=0-3"));
   const DocumentSource padding{.real = test::i32({0, 0, 0, 0, 1, 1, 1, 1, 1, 1})};
   CHECK(checked(step, padding).findings.empty());

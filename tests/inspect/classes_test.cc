@@ -78,7 +78,7 @@ void check_classes(const PlanePtr& plane, Index size) {
 
 }  // namespace
 
-TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise]") {
+TEST_CASE("classes of planes stored as runs equal those joined cell by cell", "[recognise]") {
   std::mt19937_64 random(17);
   for (int n = 0; n < 300; ++n) {
     const Index size = std::uniform_int_distribution<Index>(1, 24)(random);

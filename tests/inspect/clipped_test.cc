@@ -106,7 +106,7 @@ void check_same(const MaskDiff& found, const MaskDiff& twin) {
 
 }  // namespace
 
-TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their bits") {
+TEST_CASE("planes of clipped classes have the cells, counts and seen keys of their bits") {
   std::mt19937_64 random(1);
   for (int i = 0; i < 300; ++i) {
     const Index queries = 1 + i % 70, keys = 1 + i * 7 % 90;
@@ -132,7 +132,7 @@ TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their 
   }
 }
 
-TEST_CASE("two planes of clipped classes combine as their bits do") {
+TEST_CASE("combining two planes of clipped classes equals combining their bits") {
   std::mt19937_64 random(2);
   for (int i = 0; i < 200; ++i) {
     const Index queries = 1 + i % 50, keys = 1 + i * 5 % 70;
@@ -146,7 +146,7 @@ TEST_CASE("two planes of clipped classes combine as their bits do") {
   }
 }
 
-TEST_CASE("differing blocks of clipped classes are those with a differing cell") {
+TEST_CASE("the differing blocks of clipped classes are those with a differing cell") {
   std::mt19937_64 random(3);
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 40, keys = 1 + i * 3 % 50, block = 1 + i % 9;
@@ -158,7 +158,7 @@ TEST_CASE("differing blocks of clipped classes are those with a differing cell")
   }
 }
 
-TEST_CASE("diff of many rows of clipped classes is that of their bits") {
+TEST_CASE("diff of planes of clipped classes equals diff of their bits") {
   std::mt19937_64 random(11);
   const Index queries = 40000, keys = 50;
   const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
@@ -181,7 +181,7 @@ TEST_CASE("diff of many rows of clipped classes is that of their bits") {
   }
 }
 
-TEST_CASE("diff, stats and their bits agree for clipped classes") {
+TEST_CASE("diff and stats give the same for clipped classes as for their bits") {
   std::mt19937_64 random(4);
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
@@ -202,7 +202,7 @@ TEST_CASE("diff, stats and their bits agree for clipped classes") {
   }
 }
 
-TEST_CASE("classes split from their lines make the plane again") {
+TEST_CASE("classes split from their lines can be combined to the plane again") {
   std::mt19937_64 random(5);
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
@@ -222,7 +222,7 @@ PlanePtr draw_grid(std::mt19937_64& random, Index queries, Index keys, Index q_s
   return block_grid(queries, keys, q_size, k_size, map, columns);
 }
 
-TEST_CASE("block grids split from their lines make the plane again") {
+TEST_CASE("block grids split from their lines can be combined to the plane again") {
   std::mt19937_64 random(6);
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
@@ -238,7 +238,7 @@ TEST_CASE("block grids split from their lines make the plane again") {
   }
 }
 
-TEST_CASE("large block grids are recognised without a look at their cells") {
+TEST_CASE("large block grids are recognised without reading their cells") {
   std::mt19937_64 random(8);
   const Index n = 1 << 20;
   for (const Index size : {16384, 2048}) {
@@ -256,7 +256,8 @@ TEST_CASE("large block grids are recognised without a look at their cells") {
   }
 }
 
-TEST_CASE("planes of the same representation are recognised, and so is one differing row or list") {
+TEST_CASE(
+    "planes with the same representation are found equal; one different row or list is noticed") {
   std::mt19937_64 random(9);
   for (int i = 0; i < 50; ++i) {
     const Index n = 20 + i;
@@ -275,7 +276,7 @@ TEST_CASE("planes of the same representation are recognised, and so is one diffe
   }
 }
 
-TEST_CASE("large dilated and interleaved masks are recognised without a look at their cells") {
+TEST_CASE("large dilated and interleaved masks are recognised without reading their cells") {
   const Index n = 1 << 20;
   const PlanePtr wide = dilated(n, n, 4, 0);
   const Recognised found = recognise(Mask(combine(Op::kAnd, wide, diagonal_band(n, n, -4095, 0))));
@@ -292,7 +293,7 @@ TEST_CASE("large dilated and interleaved masks are recognised without a look at 
   CHECK(documents.chain[0].as<step::Document>().shared);
 }
 
-TEST_CASE("a large dilated plane has the cells of a small one") {
+TEST_CASE("the corner of a large dilated plane has the cells of a small one") {
   const Index n = 1 << 15;
   for (const Index phase : {0, 3, -5}) {
     const PlanePtr large = dilated(n, n, 6, phase), small = dilated(300, 400, 6, phase);

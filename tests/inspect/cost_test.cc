@@ -31,7 +31,7 @@ Mask under_causal(const Mask& mask) {
   return zip(Op::kAnd, mask, Mask(diagonal_band(mask.queries(), mask.keys(), -kUnbounded, 0)));
 }
 
-TEST_CASE("cost of irregular masks agrees with counting cells") {
+TEST_CASE("the cost of irregular masks equals a count of cells") {
   for (const double density : {0.0, 0.02, 0.5, 0.98, 1.0}) {
     CostQuery query;
     query.ranks = 3;
@@ -39,7 +39,7 @@ TEST_CASE("cost of irregular masks agrees with counting cells") {
   }
 }
 
-TEST_CASE("cost of bands and computed planes agrees with counting cells") {
+TEST_CASE("the cost of bands and computed planes equals a count of cells") {
   for (const Index ranks : {1, 4, 7, 200}) {
     CostQuery query;
     query.ranks = ranks;
@@ -52,7 +52,7 @@ TEST_CASE("cost of bands and computed planes agrees with counting cells") {
   }
 }
 
-TEST_CASE("cost of masks without cells is zero") {
+TEST_CASE("the cost of a mask without cells is zero") {
   for (const auto& [queries, keys] : {std::pair<Index, Index>{0, 5}, {5, 0}, {0, 0}}) {
     check_against_cells(Mask(empty_plane(queries, keys)));
   }
@@ -60,7 +60,7 @@ TEST_CASE("cost of masks without cells is zero") {
   CHECK(!mask_cost(Mask(empty_plane(9, 9))).best.has_value());
 }
 
-TEST_CASE("cost counts every head that shares a mask but stores it once") {
+TEST_CASE("cost counts every head, but the storage of a shared plane once") {
   const Mask mask(diagonal_band(64, 64, -kUnbounded, 0));
   CostQuery query;
   const Cost one = mask_cost(mask, query);
@@ -76,7 +76,7 @@ TEST_CASE("cost counts every head that shares a mask but stores it once") {
   CHECK(bytes_of(many, "dense bool") == 64 * 64);
 }
 
-TEST_CASE("cost of causal is even for zigzag and worst for contiguous") {
+TEST_CASE("the cost of a causal mask is balanced for zigzag and least balanced for contiguous") {
   CostQuery query;
   query.ranks = 4;
   const Cost cost = mask_cost(Mask(diagonal_band(64, 64, -kUnbounded, 0)), query);
@@ -86,7 +86,7 @@ TEST_CASE("cost of causal is even for zigzag and worst for contiguous") {
   CHECK(*cost.balance[1].imbalance == 1);
 }
 
-TEST_CASE("cost weighs waste of large tiles against loads of small ones") {
+TEST_CASE("the best tile size is small for a narrow window and large for a full mask") {
   const auto best = [](Index window) {
     const Cost cost = mask_cost(Mask(diagonal_band(8192, 8192, 1 - window, 0)));
     return cost.blocks[*cost.best].tiles.size.q;
@@ -97,7 +97,7 @@ TEST_CASE("cost weighs waste of large tiles against loads of small ones") {
   CHECK(full.blocks[0].weighted == 1024.0 * 1024.0 * 5);
 }
 
-TEST_CASE("cost finds documents that segments and cumulative lengths can hold") {
+TEST_CASE("cost gives the size of segments and cumulative lengths for a mask of documents") {
   const Mask packed = documents({0, 0, 0, 1, 1, 2, 2, 2, -1, -1});
   const Mask interleaved = documents({0, 1, 0, 1, 2, 2, 0, -1, 1, 1});
   for (const Mask& mask : {packed, interleaved, under_causal(packed), under_causal(interleaved)}) {
@@ -112,7 +112,7 @@ TEST_CASE("cost finds documents that segments and cumulative lengths can hold") 
   CHECK(!bytes_of(mask_cost(under_causal(interleaved)), "cu_seqlens"));
 }
 
-TEST_CASE("cost never claims documents for a mask that differs in one cell") {
+TEST_CASE("cost finds no documents in a mask that differs from documents in one cell") {
   const Mask packed = documents({0, 0, 0, 1, 1, 2, 2, 2, 2, -1});
   for (const Mask& mask : {packed, under_causal(packed)}) {
     for (std::size_t cell = 0; cell < 100; ++cell) {
@@ -124,7 +124,7 @@ TEST_CASE("cost never claims documents for a mask that differs in one cell") {
   }
 }
 
-TEST_CASE("cost of documents held as clipped classes agrees with counting cells") {
+TEST_CASE("the cost of documents stored as clipped classes equals a count of cells") {
   std::mt19937 random(9);
   const auto number = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
@@ -154,7 +154,7 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
   CHECK(std::min({alone, causal, neither}) > 20);
 }
 
-TEST_CASE("cost of a million tokens of interleaved documents reads no runs") {
+TEST_CASE("the cost of a million tokens of interleaved documents is found without reading runs") {
   const Index n = Index{1} << 20, turns = 7;
   std::vector<std::int32_t> values;
   for (Index i = 0; i < n; ++i) values.push_back(static_cast<std::int32_t>(i % turns));
@@ -169,7 +169,7 @@ TEST_CASE("cost of a million tokens of interleaved documents reads no runs") {
   CHECK(!bytes_of(cost, "cu_seqlens"));
 }
 
-TEST_CASE("cost claims no documents for other masks with as many cells and the same first keys") {
+TEST_CASE("cost finds no documents in other masks with the same counts and first keys") {
   const auto rows_of = [](std::vector<Index> lengths) {
     std::vector<Slab> slabs;
     for (std::size_t q = 0; q < lengths.size(); ++q) {
@@ -188,7 +188,7 @@ TEST_CASE("cost claims no documents for other masks with as many cells and the s
   }
 }
 
-TEST_CASE("cost finds no documents in windows or where heads differ") {
+TEST_CASE("cost finds no documents in windows, or if heads differ") {
   const Cost window = mask_cost(Mask(diagonal_band(100, 100, -7, 0)));
   CHECK(!bytes_of(window, "segments"));
   CHECK(!bytes_of(window, "cu_seqlens"));
@@ -199,7 +199,7 @@ TEST_CASE("cost finds no documents in windows or where heads differ") {
   CHECK(bytes_of(mask_cost(batches), "segments") == 2 * 8 * 4);
 }
 
-TEST_CASE("cost refuses what it cannot count") {
+TEST_CASE("cost refuses masks that it cannot count") {
   const Mask mask(2, 2, {full_plane(4, 4)}, {0, 0, 0, 0});
   const auto refuses = [&](auto&& change) {
     CostQuery query;
@@ -216,7 +216,7 @@ TEST_CASE("cost refuses what it cannot count") {
   CHECK_THROWS_AS(mask_cost(Mask(full_plane(most, most))), Error);
 }
 
-TEST_CASE("cost of a million rows needs no cells") {
+TEST_CASE("the cost of a million rows is found without dense cells") {
   const Index n = Index{1} << 20;
   CostQuery query;
   query.heads = 32;

@@ -74,12 +74,12 @@ int is_start(const Batch& batch, TokenForm form, std::size_t i) {
   return std::ranges::find(batch.cu, static_cast<std::int32_t>(i)) != batch.cu.end();
 }
 
-TEST_CASE("descriptions of the same documents agree") {
+TEST_CASE("arrays that describe the same documents have no contradiction") {
   std::mt19937 random(3);
   for (int i = 0; i < rounds(500); ++i) CHECK(contradictions(forms(drawn(random))).empty());
 }
 
-TEST_CASE("a contradiction that is named is one, and a border that moves is found") {
+TEST_CASE("each contradiction that is named is real, and a moved border is found") {
   std::mt19937 random(4);
   int found_padding = 0, found_starts = 0;
   for (int i = 0; i < rounds(2000); ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("a contradiction that is named is one, and a border that moves is foun
   CHECK(found_starts > rounds(200));
 }
 
-TEST_CASE("contradictions of real tokens, borders and lengths in words") {
+TEST_CASE("contradictions about tokens, borders and lengths are described in words") {
   const auto words = [](const std::vector<TokenArray>& arrays) {
     const auto found = contradiction(arrays);
     return found ? contradiction_words(*found, arrays) : "";

@@ -39,12 +39,12 @@ std::string cause_text(const Mask& a, const Mask& b) {
   return cause->kind + ": " + cause->text;
 }
 
-TEST_CASE("equal masks have no cause", "[diff][cause]") {
+TEST_CASE("diff names no cause for equal masks", "[diff][cause]") {
   const Mask a = made(20, 20, {window(3)});
   CHECK_FALSE(diff_cause(a, made(20, 20, {window(3)})));
 }
 
-TEST_CASE("a window of one key more is named with both numbers", "[diff][cause]") {
+TEST_CASE("a window that is longer by one key is named with both lengths", "[diff][cause]") {
   CHECK(cause_text(made(64, 64, {window(7)}), made(64, 64, {window(8)})) ==
         "parameter: B = A with window left 8 instead of 7");
   constexpr Index kTokens = Index{1} << 20;
@@ -53,20 +53,20 @@ TEST_CASE("a window of one key more is named with both numbers", "[diff][cause]"
       "parameter: B = A with window left 4096 instead of 4095");
 }
 
-TEST_CASE("the other alignment is named", "[diff][cause]") {
+TEST_CASE("a changed alignment is named as the cause", "[diff][cause]") {
   CHECK(cause_text(made(16, 24, {causal(Align::kTopLeft)}),
                    made(16, 24, {causal(Align::kBottomRight)})) ==
         "alignment: B = A with alignment bottom-right instead of top-left (moved by K - Q = 8 "
         "keys)");
 }
 
-TEST_CASE("polarity and swapped axes are named", "[diff][cause]") {
+TEST_CASE("an inversion and swapped axes are named as the cause", "[diff][cause]") {
   const Mask a = made(32, 32, {window(5)});
   CHECK(cause_text(a, complement(a)) == "polarity: polarity inverted: B is open where A is closed");
   CHECK(cause_text(a, transposed(a)) == "transposed: q and k swapped: B is A transposed");
 }
 
-TEST_CASE("heads in another order are named", "[diff][cause]") {
+TEST_CASE("another order of heads is named as the cause", "[diff][cause]") {
   std::vector<PlanePtr> planes;
   for (Index left = 0; left < 4; ++left) {
     planes.push_back(made(16, 16, {window(left)}).plane(0, 0));
@@ -77,14 +77,14 @@ TEST_CASE("heads in another order are named", "[diff][cause]") {
   CHECK(cause_text(a, first) == "heads: B = A with head 0 for all heads");
 }
 
-TEST_CASE("a cause in one head says where", "[diff][cause]") {
+TEST_CASE("a cause that applies to one head names the head", "[diff][cause]") {
   const PlanePtr three = made(16, 16, {window(3)}).plane(0, 0);
   const PlanePtr four = made(16, 16, {window(4)}).plane(0, 0);
   const Mask a(1, 2, {three}, {0, 0}), b(1, 2, {three, four}, {0, 1});
   CHECK(cause_text(a, b) == "parameter: B = A with window left 4 instead of 3 (head 1)");
 }
 
-TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
+TEST_CASE("missing and merged documents are named as the cause", "[diff][cause]") {
   const auto documents = [](std::vector<std::int32_t> ids) {
     step::Document rule;
     rule.shared = true;
@@ -100,7 +100,7 @@ TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
         "into one");
 }
 
-TEST_CASE("padding rows that see all keys are no longer document", "[diff][cause]") {
+TEST_CASE("rows opened to all keys are named as rows, not as a longer document", "[diff][cause]") {
   step::DocumentLengths packed;
   packed.lengths = {5, 4, 3};
   const Mask a = made(16, 16, {{packed}, causal(Align::kUnset)});
@@ -111,7 +111,7 @@ TEST_CASE("padding rows that see all keys are no longer document", "[diff][cause
         "region: B = A with the rows of queries 12-15 closed");
 }
 
-TEST_CASE("documents that differ in no simple way are described by the first token",
+TEST_CASE("documents that differ irregularly are described by the first changed token",
           "[diff][cause]") {
   const auto documents = [](std::vector<std::int32_t> q, std::vector<std::int32_t> k) {
     step::Document rule;
@@ -134,7 +134,8 @@ TEST_CASE("documents that differ in no simple way are described by the first tok
         "differs");
 }
 
-TEST_CASE("many bits have a cause where all differences are of one side", "[diff][cause]") {
+TEST_CASE("a large random mask gets a cause if all differing cells are open in the same mask",
+          "[diff][cause]") {
   constexpr Index kTokens = 8320;
   const auto bits = [](const PlanePtr& plane) { return stored(*plane, 1 << 21); };
   const PlanePtr a = bits(random_plane(kTokens, kTokens, prng_key(3), 0, 0.3F));
@@ -150,7 +151,7 @@ TEST_CASE("many bits have a cause where all differences are of one side", "[diff
   CHECK(irregular->edit_residue.cells == kTokens);
 }
 
-TEST_CASE("one cell is residue, not a rule", "[diff][cause]") {
+TEST_CASE("a single differing cell is listed as a cell, not as a rule", "[diff][cause]") {
   const Mask a = made(24, 24, {{step::DocumentLengths{{9, 6, 9}}}, causal(Align::kUnset)});
   const Mask b = zip(Op::kOr, a, Mask(rectangle(24, 24, {17, 18}, {3, 4})));
   const auto cause = diff_cause(a, b);
@@ -162,7 +163,7 @@ TEST_CASE("one cell is residue, not a rule", "[diff][cause]") {
   CHECK(cause->edit_residue.first == std::vector<Cell>{{0, 0, 17, 3}});
 }
 
-TEST_CASE("a shifted irregular mask is named", "[diff][cause]") {
+TEST_CASE("a shift of an irregular mask is named as the cause", "[diff][cause]") {
   const PlanePtr corner = combine(
       Op::kOr, rectangle(40, 40, {3, 9}, {2, 7}),
       combine(Op::kOr, rectangle(40, 40, {20, 21}, {9, 12}), rectangle(40, 40, {5, 8}, {15, 16})));
@@ -172,7 +173,7 @@ TEST_CASE("a shifted irregular mask is named", "[diff][cause]") {
   CHECK(cause_text(Mask(corner), Mask(moved)) == "shift: B = A with all cells moved by 5 keys");
 }
 
-TEST_CASE("causes of random edits hold when they are applied", "[diff][cause]") {
+TEST_CASE("applying the cause of a random edit explains the edit", "[diff][cause]") {
   // tests/bench/diff_cause_rate.cc measures the same rates on many more pairs; those of 150 pairs
   // vary by a few percent.
   constexpr int kPairs = 150;

@@ -86,7 +86,7 @@ Mask chained(std::mt19937_64& random, Index queries, Index keys) {
                         twin::ChainMaker(random, queries, keys).chain(2));
 }
 
-TEST_CASE("diff counts what looking at every cell counts", "[diff]") {
+TEST_CASE("diff counts the cells that a comparison of every cell counts", "[diff]") {
   std::mt19937_64 random(5);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -120,7 +120,7 @@ TEST_CASE("masks without cells are equal", "[diff]") {
   CHECK(diff(Mask(full_plane(0, 4)), Mask(full_plane(0, 4))).equal());
 }
 
-TEST_CASE("masks of a million tokens are compared by their structure", "[diff]") {
+TEST_CASE("masks of a million tokens are compared without dense cells", "[diff]") {
   constexpr Index kTokens = Index{1} << 20;
   const Mask a(diagonal_band(kTokens, kTokens, -4095, 0));
   const Mask b(diagonal_band(kTokens, kTokens, -4096, 0));
@@ -132,7 +132,7 @@ TEST_CASE("masks of a million tokens are compared by their structure", "[diff]")
   CHECK((found.first->query == 4096 && found.first->key == 0 && !found.first_in_a));
 }
 
-TEST_CASE("masks that cannot be compared are an error with both shapes", "[diff]") {
+TEST_CASE("the error about masks that cannot be compared names both shapes", "[diff]") {
   const Mask a(full_plane(4, 4));
   CHECK_THROWS_WITH(diff(a, Mask(full_plane(4, 5))),
                     "[B 1, H 1, Q 4, K 4] and [B 1, H 1, Q 4, K 5] cannot be compared: expected "

@@ -57,7 +57,7 @@ bool slow_exception(const twin::Dense& mask, Index q, Index k) {
   return false;
 }
 
-TEST_CASE("exceptions agree with the definition", "[lint]") {
+TEST_CASE("is_exception() equals its definition in plain loops", "[lint]") {
   std::mt19937 random(3);
   for (int round = 0; round < test::rounds(60); ++round) {
     const Index queries = 1 + static_cast<Index>(random() % 14);
@@ -73,7 +73,7 @@ TEST_CASE("exceptions agree with the definition", "[lint]") {
   }
 }
 
-TEST_CASE("stray cells are exceptions, those of groups and branches are not", "[lint]") {
+TEST_CASE("stray cells are exceptions, cells of groups and branches are not", "[lint]") {
   const auto exception = [](const char* chain, Index q, Index k) {
     return is_exception(made(24, 24, chain).plane(0, 0), q, k);
   };

@@ -104,7 +104,7 @@ void check_blocks_and_rows(const test::MaskPair& pair, BlockSize block) {
              slow_unsafe_rows(pair.dense, block));
 }
 
-TEST_CASE("expectations agree with looking at every cell", "[expect]") {
+TEST_CASE("expectations equal loops over every cell", "[expect]") {
   std::mt19937 random(11);
   for (int round = 0; round < 300; ++round) {
     INFO("round " << round);
@@ -138,7 +138,7 @@ TEST_CASE("expectations agree with looking at every cell", "[expect]") {
   }
 }
 
-TEST_CASE("symmetry compares each cell with its mirror", "[expect]") {
+TEST_CASE("the expectation symmetric compares each cell with its mirror image", "[expect]") {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
     INFO("round " << round);
@@ -153,7 +153,7 @@ TEST_CASE("symmetry compares each cell with its mirror", "[expect]") {
                   Error);
 }
 
-TEST_CASE("density holds inside its bounds, both included", "[expect]") {
+TEST_CASE("the expectation density includes both bounds", "[expect]") {
   const Mask mask = test::made(4, 4, "causal");  // 10 of 16 cells are open
   const auto holds = [&mask](std::optional<double> min, std::optional<double> max) {
     return ask(mask, expect::Density{min, max}, "density").holds;
@@ -165,7 +165,7 @@ TEST_CASE("density holds inside its bounds, both included", "[expect]") {
   CHECK_FALSE(holds({}, 0.62));
 }
 
-TEST_CASE("what cannot be asked of a shape is an error, not an answer", "[expect]") {
+TEST_CASE("an expectation that does not fit the shape is an error", "[expect]") {
   const Mask mask = test::made(3, 5, "window:left=2,align=top-left");
   CHECK_THROWS_AS(ask(mask, expect::Within{test::chain_of("causal")}, ""), Error);
   CHECK_THROWS_AS(ask(mask, expect::Equals{test::chain_of("slice:q=0:2")}, ""), Error);
@@ -173,7 +173,7 @@ TEST_CASE("what cannot be asked of a shape is an error, not an answer", "[expect
   CHECK_THROWS_AS(ask(mask, expect::RowSafe{{0, 4}}, ""), Error);
 }
 
-TEST_CASE("a plain window breaks row safety, as FlexAttention users found", "[expect]") {
+TEST_CASE("a plain window is not row-safe", "[expect]") {
   const ExpectationResult found =
       ask(test::made(256, 256, "window:keys=8"), expect::RowSafe{{128, 128}}, "row-safe");
   CHECK(found.count == 121);  // in rows 135 to 255 the first of the 8 keys is at least 128

@@ -79,7 +79,8 @@ void check_place(const Plane& plane, const Dense& dense, Place from, Way way) {
         }));
 }
 
-TEST_CASE("find: open cells, empty rows and partial tiles from every cell", "[inspect][find]") {
+TEST_CASE("find: the next open cell, empty row or partial tile is that of loops over every cell",
+          "[inspect][find]") {
   std::mt19937 random(5);
   for (int round = 0; round < 60; ++round) {
     const Index queries = 1 + static_cast<Index>(random() % 17);
@@ -101,7 +102,7 @@ TEST_CASE("find: open cells, empty rows and partial tiles from every cell", "[in
   }
 }
 
-TEST_CASE("find: a search says how many rows it has passed", "[inspect][find]") {
+TEST_CASE("find: a search reports how many rows it has passed", "[inspect][find]") {
   const PlanePtr none = empty_plane(1000, 5);
   std::vector<Index> said;
   const RowsPassed passed = [&](Index rows) { said.push_back(rows); };

@@ -132,7 +132,7 @@ Mask of_heads(Index batch, Index heads, Index tokens, const std::string& steps) 
   return maskctl::apply(full_mask(batch, heads, tokens, tokens), chain_of(steps));
 }
 
-TEST_CASE("fix: a planted fault is gone, and the mask is the one before it", "[fix]") {
+TEST_CASE("fix: repairing a planted fault gives the sound mask again", "[fix]") {
   const struct {
     const char* id;
     std::string sound, fault;
@@ -164,7 +164,7 @@ TEST_CASE("fix: a planted fault is gone, and the mask is the one before it", "[f
   }
 }
 
-TEST_CASE("fix: cells between documents and keys of padding are closed", "[fix]") {
+TEST_CASE("fix: cells between documents, and keys of padding, are closed", "[fix]") {
   std::vector<std::int32_t> ids(24, 0);
   for (std::size_t i = 0; i < 4; ++i) ids[i] = -1;
   for (std::size_t i = 14; i < 24; ++i) ids[i] = 1;
@@ -182,7 +182,8 @@ TEST_CASE("fix: cells between documents and keys of padding are closed", "[fix]"
   CHECK(differing_cells(*hidden.fixed.start, sound) == 0);
 }
 
-TEST_CASE("fix: rows without keys see themselves where queries are the keys", "[fix]") {
+TEST_CASE("fix: rows without keys get their own key if queries and keys are the same tokens",
+          "[fix]") {
   const Mask holes = made(16, 16, "causal | close:q=5-6");
   const FixResult result = fixed({.start = holes});
   CHECK(left(result).empty());
@@ -194,7 +195,7 @@ TEST_CASE("fix: rows without keys see themselves where queries are the keys", "[
   CHECK(none.left.front().why == "which key is the query's own is not known");
 }
 
-TEST_CASE("fix: what nothing says is left, with the reason", "[fix]") {
+TEST_CASE("fix: a fault without a known repair is left, with the reason", "[fix]") {
   const auto reason = [](const CheckedMask& given) {
     const FixResult result = fixed(given);
     CHECK(result.done.empty());
@@ -211,7 +212,7 @@ TEST_CASE("fix: what nothing says is left, with the reason", "[fix]") {
         "heads-documents: which of the documents are right is not known");
 }
 
-TEST_CASE("fix: axes that were exchanged are exchanged back", "[fix]") {
+TEST_CASE("fix: swapped axes are swapped back", "[fix]") {
   const Tensor rows = dense_from_mask(made(8, 8, "causal"), 1 << 20);
   Tensor exchanged(DType::kBool, {1, 8, 1, 8});
   std::ranges::copy(rows.bytes(), exchanged.bytes().begin());
@@ -224,7 +225,7 @@ TEST_CASE("fix: axes that were exchanged are exchanged back", "[fix]") {
   CHECK(differing_cells(*transposed_back.fixed.start, made(8, 8, "causal")) == 0);
 }
 
-TEST_CASE("fix: elements and lengths are written as kernels read them", "[fix]") {
+TEST_CASE("fix: odd elements and lengths are rewritten as kernels read them", "[fix]") {
   const Mask mask = made(8, 8, "causal");
   CHECK(done(fixed({.start = mask, .reading = {3, false, false}})) == Ids{"noncanonical-bool"});
   const FixResult bias = fixed({.start = mask, .reading = {0, true, true}});
@@ -243,7 +244,7 @@ TEST_CASE("fix: elements and lengths are written as kernels read them", "[fix]")
   CHECK(as_int64(cast.fixed.own_documents->q, "cu") == as_int64(wide, "cu"));
 }
 
-TEST_CASE("fix: its laws hold of drawn masks with faults", "[fix]") {
+TEST_CASE("fix: its laws hold for drawn masks with faults", "[fix]") {
   std::map<std::string, int> times;
   for (Index i = 0; i < draws_asked(300); ++i) {
     const auto seed = static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i));

@@ -62,7 +62,7 @@ void check_leaks(const Leaks& fast, const SlowLeaks& slow) {
   }
 }
 
-TEST_CASE("leaks agree with looking at every cell", "[leaks]") {
+TEST_CASE("leaks equal loops over every cell", "[leaks]") {
   std::mt19937 random(7);
   Index leaking = 0;
   for (int round = 0; round < 400; ++round) {
@@ -82,7 +82,8 @@ TEST_CASE("leaks agree with looking at every cell", "[leaks]") {
   CHECK(leaking > 100);
 }
 
-TEST_CASE("pairs name a cell of theirs and come with most cells first", "[leaks]") {
+TEST_CASE("each pair of leaking documents names one of its cells; pairs are sorted by count",
+          "[leaks]") {
   const Mask mask = test::made(6, 6, "causal");
   const Leaks found =
       leaks(mask, {i32({1, 6}, {0, 0, 0, 1, 2, 2}), i32({1, 6}, {0, 0, 0, 1, 2, 2})});
@@ -95,7 +96,7 @@ TEST_CASE("pairs name a cell of theirs and come with most cells first", "[leaks]
   CHECK(found.pairs[2].first == Cell{0, 0, 4, 3});
 }
 
-TEST_CASE("documents come from segment ids, positions or cumulative lengths", "[leaks]") {
+TEST_CASE("documents are made from segment ids, positions or cumulative lengths", "[leaks]") {
   const Mask mask = test::made(6, 6, "causal");
   const DocumentSource sources[] = {
       {DocumentForm::kSegments, i32({5, 5, 5, 9, 9, -1}), {}, -1, ""},
@@ -112,7 +113,7 @@ TEST_CASE("documents come from segment ids, positions or cumulative lengths", "[
   }
 }
 
-TEST_CASE("documents that do not fit are refused", "[leaks]") {
+TEST_CASE("documents that do not fit the mask are refused", "[leaks]") {
   const auto of = [](DocumentForm form, Tensor array) {
     return documents_of({form, std::move(array), {}, -1, ""}, 6, 6);
   };
@@ -127,7 +128,7 @@ TEST_CASE("documents that do not fit are refused", "[leaks]") {
   CHECK_THROWS_AS(leaks(two, three), Error);
 }
 
-TEST_CASE("sums stay exact where there are too many documents to list pairs", "[leaks]") {
+TEST_CASE("totals of leaks are exact if there are too many documents to list pairs", "[leaks]") {
   std::mt19937 random(2);
   const Index n = 1100;  // about n runs of ids have n * n pairs, past the limit
   Documents documents{Tensor(DType::kInt32, {1, n}), {}};
@@ -154,7 +155,8 @@ TEST_CASE("sums stay exact where there are too many documents to list pairs", "[
   CHECK(found.cross == n * n / 2);
 }
 
-TEST_CASE("a million tokens in a thousand documents are counted by structure", "[leaks]") {
+TEST_CASE("leaks of a million tokens in a thousand documents are counted without dense cells",
+          "[leaks]") {
   const Index n = Index{1} << 20;
   const Mask mask = test::made(n, n, "causal");
   Tensor ids(DType::kInt32, {1, n});

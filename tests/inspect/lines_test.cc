@@ -45,7 +45,8 @@ TEST_CASE("touched queries and keys are those with an open cell", "[recognise]")
   }
 }
 
-TEST_CASE("regions turn one mask into the other except for the cells that they count", "[diff]") {
+TEST_CASE("flipping the found regions turns one mask into the other, up to the counted cells",
+          "[diff]") {
   std::mt19937_64 random(3);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -68,7 +69,8 @@ TEST_CASE("regions turn one mask into the other except for the cells that they c
   }
 }
 
-TEST_CASE("lone cells are those that both neighbours on a line differ from", "[recognise]") {
+TEST_CASE("cells that differ from both neighbours on a line are removed as lone cells",
+          "[recognise]") {
   const PlanePtr documents =
       combine(Op::kOr, rectangle(70, 70, {0, 30}, {0, 30}), rectangle(70, 70, {30, 70}, {30, 70}));
   const PlanePtr rule = combine(Op::kAnd, documents, diagonal_band(70, 70, -kUnbounded, 0));

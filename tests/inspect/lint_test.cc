@@ -51,7 +51,7 @@ Findings of_chain(Mask mask, const std::string& text) {
   return lint_chain(std::move(mask), chain, texts).findings;
 }
 
-TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
+TEST_CASE("cumulative lengths: every wrong entry is reported", "[lint]") {
   CHECK(ids(lint_cu_seqlens(i32({0, 3, 8}), 8)).empty());
   CHECK(ids(lint_cu_seqlens(i32({1, 3, 8}), 8)) == Ids{"cu-start"});
   CHECK(ids(lint_cu_seqlens(i32({0, 3, 3, 8}), 8)) == Ids{"cu-empty-document"});
@@ -68,7 +68,7 @@ TEST_CASE("cumulative lengths are judged entry by entry", "[lint]") {
   CHECK(ids(lint_cu_seqlens(wide, 4)) == Ids{"cu-dtype"});
 }
 
-TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") {
+TEST_CASE("segment ids: recurring ids and zeros at the end are reported", "[lint]") {
   CHECK(lint_segments(i32({3, 3, 1, 1, 2, -1}), -1).empty());
   CHECK(lint_segments(i32({1, -1, 2, -1, -1}), -1).empty());
   const Finding back = only(lint_segments(i32({2, 5}, {1, 1, 2, 2, 3, 1, 2, 1, 2, 3}), -1));
@@ -87,7 +87,7 @@ TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") 
   CHECK(lint_segments(i32({0, 0, 0}), -1).empty());
 }
 
-TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
+TEST_CASE("positions: values that do not start at 0 or skip numbers are reported", "[lint]") {
   CHECK(lint_positions(i32({0, 1, 2, 0, 1, 0, -1, -1})).empty());
   CHECK(ids(lint_positions(i32({0, 1, 1, 2}))) == Ids{"positions-jump"});
   CHECK(ids(lint_positions(i32({5, 6, 7}))) == Ids{"positions-offset"});
@@ -106,7 +106,8 @@ TEST_CASE("positions start at 0 and go on by 1", "[lint]") {
   CHECK(late.where.entry == 4);
 }
 
-TEST_CASE("a leak in one of local and global heads is found, in pieces and scattered", "[lint]") {
+TEST_CASE("a leak in one of several local and global heads is found, in one piece or scattered",
+          "[lint]") {
   const auto found = [](const std::string& leak) {
     return check({.start =
                       maskctl::apply(full_mask(1, 2, 64, 64),
@@ -130,7 +131,7 @@ TEST_CASE("a leak in one of local and global heads is found, in pieces and scatt
   CHECK_FALSE(found(scattered + "}").empty());
 }
 
-TEST_CASE("positions and segments must cut at the same tokens", "[lint]") {
+TEST_CASE("positions and segments that separate different tokens are reported", "[lint]") {
   const auto beside = [](const Tensor& positions) {
     const DocumentSource segments{DocumentForm::kSegments, i32({7, 7, 7, 8, 8, -1})},
         own{DocumentForm::kPositions, positions};
@@ -142,13 +143,13 @@ TEST_CASE("positions and segments must cut at the same tokens", "[lint]") {
   CHECK(ids(beside(i32({0, 1}))) == Ids{"positions-segments"});
 }
 
-TEST_CASE("what reading saw becomes findings", "[lint]") {
+TEST_CASE("notes from reading an array become findings", "[lint]") {
   CHECK(lint_reading({}).empty());
   CHECK(lint_reading({0, true, false}).empty());
   CHECK(ids(lint_reading({3, true, true})) == Ids{"noncanonical-bool", "bias-mixed"});
 }
 
-TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
+TEST_CASE("an inverted mask is reported, the mask itself is not", "[lint]") {
   const char* chains[] = {"causal", "window:both=3", "causal | window:keys=4", "doc:lens=5+5+6"};
   for (const char* chain : chains) {
     INFO(chain);
@@ -164,8 +165,7 @@ TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }
 
-TEST_CASE("inverted and transposed masks, opened rows and entries that see nothing are reported",
-          "[lint]") {
+TEST_CASE("inverted, transposed, opened and empty entries are reported", "[lint]") {
   CHECK(of_mask(made(16, 16, "window:left=0")) == Ids{"anti-causal"});
   CHECK(of_mask(transposed(made(16, 16, "doc:lens=5+11 | causal"))) == Ids{"anti-causal"});
   CHECK(of_mask(transposed(made(16, 16, "causal | prefix:n=4"))) == Ids{"anti-causal"});
@@ -182,7 +182,7 @@ TEST_CASE("inverted and transposed masks, opened rows and entries that see nothi
         })) == Ids{"plane-empty"});
 }
 
-TEST_CASE("single cells beside a pattern are reported, and rules of many cells are not", "[lint]") {
+TEST_CASE("single cells off a pattern are reported, rules of many cells are not", "[lint]") {
   const auto nearly = [](const Mask& mask) {
     return ids(lint_pattern(pattern(mask), "causal").value_or(Findings{}));
   };
@@ -198,7 +198,7 @@ TEST_CASE("single cells beside a pattern are reported, and rules of many cells a
   CHECK_FALSE(lint_pattern(pattern(zip(Op::kSub, causal, column)), "causal"));
 }
 
-TEST_CASE("padding of keys has no direction", "[lint]") {
+TEST_CASE("masks that only close key padding, on either side, have no finding", "[lint]") {
   for (const Index n : {2, 3, 9, 64}) {
     for (Index length = 1; length < n; ++length) {
       const std::string lens = std::to_string(length);
@@ -209,7 +209,7 @@ TEST_CASE("padding of keys has no direction", "[lint]") {
   }
 }
 
-TEST_CASE("inverted blocks of keys are suspected, the blocks are not", "[lint]") {
+TEST_CASE("an inverted mask over blocks of keys is reported, the mask itself is not", "[lint]") {
   const Mask own = Mask(rectangle(32, 4, {0, 32}, {0, 1}));
   const Mask causal(
       bands(32, 4,
@@ -219,7 +219,8 @@ TEST_CASE("inverted blocks of keys are suspected, the blocks are not", "[lint]")
   CHECK(of_mask(own).empty());
 }
 
-TEST_CASE("a part of the future is found with all its cells, and groups are not", "[lint]") {
+TEST_CASE("open cells of the future are reported with their count, groups of tokens are not",
+          "[lint]") {
   const auto future = [](Index n, const std::string& chain) {
     Findings found = lint_mask(made(n, n, chain), nullptr);
     std::erase_if(found, [](const Finding& one) { return one.rule->id == "empty-rows"; });
@@ -245,7 +246,8 @@ TEST_CASE("a part of the future is found with all its cells, and groups are not"
   }
 }
 
-TEST_CASE("groups that see later groups are told from groups", "[lint]") {
+TEST_CASE("groups of tokens that see later groups are reported, separate groups are not",
+          "[lint]") {
   const char* apart = "causal | open:q=5-20,k=5-20 | open:q=30-45,k=30-45";
   CHECK(of_mask(made(64, 64, apart)).empty());
   const Finding joined =
@@ -270,7 +272,7 @@ Findings of_entries(const std::string& usual, const std::string& odd, Index coun
                    nullptr, false);
 }
 
-TEST_CASE("batch entries and heads are held against the others", "[lint]") {
+TEST_CASE("a batch entry or head that differs from all others is reported", "[lint]") {
   CHECK(only(of_entries("causal", "prefix:n=64", 4, false)).rule->id == "plane-full");
   CHECK(only(of_entries("window:keys=9", "prefix:n=64", 2, true)).rule->id == "plane-full");
   CHECK(only(of_entries("causal", "doc:lens=20+40+4", 4, false)).rule->id == "plane-future");
@@ -296,7 +298,8 @@ TEST_CASE("batch entries and heads are held against the others", "[lint]") {
   CHECK(of_entries("window:both=3", "pad:lens=40,of=kv", 3, false).size() == 1);
 }
 
-TEST_CASE("a head of another kind is a note, one that is off by one a warning", "[lint]") {
+TEST_CASE("a head with another rule is a note, a head with a rule off by one is a warning",
+          "[lint]") {
   const auto id = [](const char* usual, const char* odd) {
     Findings found = of_entries(usual, odd, 4, true);
     std::erase_if(found, [](const Finding& one) { return one.rule->id == "padding-rows-empty"; });
@@ -311,7 +314,8 @@ TEST_CASE("a head of another kind is a note, one that is off by one a warning", 
   CHECK(id("causal", "causal | close:q=63,k=20") == "plane-differs");
 }
 
-TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
+TEST_CASE("opened padding rows are found at the ends of rows, and groups are not taken for them",
+          "[lint]") {
   const auto opened = [](const std::string& chain) {
     return opened_rows(made(24, 24, chain).plane(0, 0));
   };
@@ -332,7 +336,8 @@ TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
   CHECK(opened("window:both=2 | open:q=9").others.empty());  // other rows see later keys too
 }
 
-TEST_CASE("steps that show the future, or other documents in some heads, are told", "[lint]") {
+TEST_CASE("recognised steps that open the future, or differ in documents by head, are reported",
+          "[lint]") {
   const auto of = [](const Mask& start, const std::string& chain) {
     const Mask mask = maskctl::apply(start, test::chain_of(chain));
     recognition::KnownPlanes known;
@@ -406,7 +411,7 @@ TEST_CASE("strides and selected keys are no stray cells, and irregular masks are
   CHECK_FALSE(lint_pattern(pattern(Mask(noise)), "w"));
 }
 
-TEST_CASE("heads and queries that were exchanged", "[lint]") {
+TEST_CASE("swapped axes of heads and queries are reported", "[lint]") {
   const Mask causal = made(16, 16, "causal");
   const auto rows = [&causal](Index, Index head) {
     return causal.plane(0, 0)->sliced({head, head + 1}, {0, 16});
@@ -416,7 +421,7 @@ TEST_CASE("heads and queries that were exchanged", "[lint]") {
   CHECK(of_mask(Mask::make(1, 16, 1, 16, [&rows](Index, Index) { return rows(0, 9); })).empty());
 }
 
-TEST_CASE("causal masks for decoding must end at the last key", "[lint]") {
+TEST_CASE("a causal decoding mask that does not end at the last key is reported", "[lint]") {
   // The last key may be an empty slot of a cache, unless it is declared to be a token.
   const Mask decode = made(1, 16, "causal:align=bottom-right,offset=-1");
   const Mask token(full_plane(1, 16));
@@ -433,7 +438,7 @@ TEST_CASE("causal masks for decoding must end at the last key", "[lint]") {
   CHECK(of_mask(made(16, 4, "causal:align=bottom-right")) == Ids{"empty-rows"});
 }
 
-TEST_CASE("rows without keys are padding where a step or an id declares it", "[lint]") {
+TEST_CASE("rows without keys are called padding if a step or an id declares it", "[lint]") {
   const Mask mask = made(8, 8, "pad:lens=6,side=right,of=both | causal");
   const auto given = [&mask](const Mask& real) { return only(lint_mask(mask, &real)); };
   CHECK(only(lint_mask(mask, nullptr)).rule->id == "padding-rows-empty");
@@ -474,13 +479,13 @@ TEST_CASE("steps of lengths, ids and queries declare padding", "[lint]") {
   CHECK(declared("close:q=3 | causal:offset=-1 | window:keys=2").empty());
 }
 
-TEST_CASE("masks of nothing and of everything", "[lint]") {
+TEST_CASE("masks without open cells and without closed cells are reported", "[lint]") {
   CHECK(of_mask(Mask(empty_plane(4, 4))) == Ids{"mask-empty"});
   CHECK(of_mask(Mask(full_plane(4, 4))) == Ids{"mask-full"});
   CHECK(of_mask(Mask(full_plane(0, 4))).empty());
 }
 
-TEST_CASE("rows that a kernel reaches late are noted", "[lint]") {
+TEST_CASE("rows whose first open block comes late are noted", "[lint]") {
   const Finding late = only(lint_mask(made(512, 512, "window:keys=8"), nullptr));
   CHECK(late.rule->id == "first-block");
   CHECK(late.count == 363);
@@ -488,7 +493,7 @@ TEST_CASE("rows that a kernel reaches late are noted", "[lint]") {
   CHECK(of_mask(made(512, 512, "window:keys=100")).empty());
 }
 
-TEST_CASE("padding and leaks are distinguished", "[lint]") {
+TEST_CASE("open cells of padding are distinguished from leaks", "[lint]") {
   const Tensor rows = i32({1, 6}, {1, 1, 2, 2, -1, -1});
   const Documents documents{rows, rows};
   const auto findings = [&documents](const Mask& mask) {
@@ -503,7 +508,7 @@ TEST_CASE("padding and leaks are distinguished", "[lint]") {
         Ids{"padding-attended", "padding-rows-open", "rows-only-padding"});
 }
 
-TEST_CASE("cells of padding say where the first is", "[lint]") {
+TEST_CASE("findings about padding cells name the first cell", "[lint]") {
   const Tensor rows = i32({2, 6}, {1, 1, 2, 2, 3, 3, 1, 1, 2, 2, -1, -1});
   const Documents documents{rows, rows};
   const Mask mask = made(6, 6, "global:tokens=5");
@@ -516,7 +521,7 @@ TEST_CASE("cells of padding say where the first is", "[lint]") {
   CHECK(place("padding-rows-open") == "batch 1, head 0, query 4, key 0");
 }
 
-TEST_CASE("rows that see only padding agree with looking at every cell", "[lint]") {
+TEST_CASE("rows that see only padding equal those of loops over every cell", "[lint]") {
   std::mt19937 random(5);
   Index found_any = 0;
   for (int round = 0; round < 400; ++round) {
@@ -547,7 +552,7 @@ TEST_CASE("rows that see only padding agree with looking at every cell", "[lint]
   CHECK(found_any > 15);
 }
 
-TEST_CASE("empty rows agree with looking at every cell", "[lint]") {
+TEST_CASE("empty rows equal those of loops over every cell", "[lint]") {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
     INFO("round " << round);
@@ -564,7 +569,7 @@ TEST_CASE("empty rows agree with looking at every cell", "[lint]") {
   }
 }
 
-TEST_CASE("a bias used with a mask shows what is lost with the mask", "[lint]") {
+TEST_CASE("a bias used with a mask: cells that only the bias closes are counted", "[lint]") {
   const Mask causal = made(4, 4, "causal");
   const Finding lost = only(lint_bias(causal, Mask(full_plane(4, 4))));
   CHECK(lost.count == 6);
@@ -572,7 +577,7 @@ TEST_CASE("a bias used with a mask shows what is lost with the mask", "[lint]") 
   CHECK(only(lint_bias(causal, causal)).count == 0);
 }
 
-TEST_CASE("steps that do nothing, and steps that reopen", "[lint]") {
+TEST_CASE("steps without effect, and steps that reopen cells, are reported", "[lint]") {
   const Mask open(full_plane(12, 12));
   CHECK(of_chain(open, "doc:lens=5+7 | causal | window:keys=4").empty());
   const Finding idle = only(of_chain(open, "causal | window:keys=12"));
@@ -587,14 +592,15 @@ TEST_CASE("steps that do nothing, and steps that reopen", "[lint]") {
   CHECK(of_chain(open, "doc:lens=5+7 | slice:q=0:6,k=0:6 | prefix:n=6").empty());
 }
 
-TEST_CASE("a window of nothing is reported, one key is not", "[lint]") {
+TEST_CASE("a window that opens no key before the query's own is reported, keys=1 is not",
+          "[lint]") {
   const Mask open(full_plane(4, 4));
   CHECK(ids(of_chain(open, "window:left=0,right=0")) == Ids{"window-zero"});
   CHECK(ids(of_chain(open, "window:both=0")) == Ids{"window-zero"});
   CHECK(of_chain(open, "window:keys=1").empty());
 }
 
-TEST_CASE("each finding has an id of its own, and all of its row", "[lint]") {
+TEST_CASE("each finding has an id of its own, and a complete row", "[lint]") {
   std::set<std::string_view> seen;
   for (const LintRule& rule : lint_rules()) {
     INFO(rule.id);

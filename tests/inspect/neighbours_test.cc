@@ -27,7 +27,7 @@ Mask causal_window(Index n, Index left, Index right = 0) {
   return Mask(diagonal_band(n, n, -left, right));
 }
 
-TEST_CASE("neighbours: a window has longer, shorter, none, both sides and moved ones") {
+TEST_CASE("neighbours: a window has longer, shorter, missing, two-sided and shifted neighbours") {
   const auto all = neighbours(causal_window(40, 7));
   const auto check = [&](const char* text, const Mask& mask) {
     INFO(text);
@@ -42,7 +42,7 @@ TEST_CASE("neighbours: a window has longer, shorter, none, both sides and moved 
   check("window right 1 instead of 0", causal_window(40, 7, 1));
 }
 
-TEST_CASE("neighbours: none is the mask itself or another neighbour") {
+TEST_CASE("neighbours: no neighbour equals the mask or another neighbour") {
   for (const Mask& mask : {causal_window(30, 4), Mask(full_plane(5, 9)), Mask(empty_plane(6, 6)),
                            Mask(diagonal_band(9, 20, -kUnbounded, 11))}) {
     const auto all = neighbours(mask);
@@ -57,7 +57,7 @@ TEST_CASE("neighbours: none is the mask itself or another neighbour") {
   }
 }
 
-TEST_CASE("neighbours: documents left out, joined and moved") {
+TEST_CASE("neighbours: documents are left out, joined and moved") {
   const auto causal_documents = [](const std::vector<Index>& lengths) {
     const Chain chain{{step::DocumentLengths{lengths}}, {step::Causal{}}};
     return maskctl::apply(Mask(full_plane(60, 60)), chain);
@@ -70,7 +70,7 @@ TEST_CASE("neighbours: documents left out, joined and moved") {
   REQUIRE(named(all, "without causal"));
 }
 
-TEST_CASE("neighbours: a cell that no step explains stays") {
+TEST_CASE("neighbours: a cell that no step explains is kept in them") {
   const Mask declared = causal_window(40, kUnbounded);
   Tensor cells = dense_from_mask(declared, 1 << 20);
   cells.as<std::uint8_t>()[3 * 40 + 30] = 1;
@@ -80,7 +80,7 @@ TEST_CASE("neighbours: a cell that no step explains stays") {
   }));
 }
 
-TEST_CASE("neighbours: the other alignment, and heads in reverse") {
+TEST_CASE("neighbours: the other alignment and reversed heads are among them") {
   const auto all = neighbours(Mask(diagonal_band(9, 20, -kUnbounded, 11)));
   CHECK(std::ranges::any_of(all, [](const Neighbour& other) {
     return same(other.mask, Mask(diagonal_band(9, 20, -kUnbounded, 0)));

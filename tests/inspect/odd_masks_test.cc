@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-TEST_CASE("odd cells, lines, rectangles and planes are named and nothing else",
+TEST_CASE("recognise and diff name a planted cell, line, rectangle or plane, and nothing else",
           "[recognise][diff]") {
   // tests/bench/odd_cells_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(100);
@@ -32,7 +32,7 @@ TEST_CASE("odd cells, lines, rectangles and planes are named and nothing else",
   CHECK(explained * 100 >= 2 * draws * 97);
 }
 
-TEST_CASE("a claim that is dropped leaves no chain behind", "[diff][cause]") {
+TEST_CASE("a cause that describes an edit has no pipelines", "[diff][cause]") {
   for (std::uint64_t i = 0; i < 40; ++i) {
     const twin::OddMask made = twin::OddMaskMaker(i + 900).draw();
     const auto cause = diff_cause(made.odd, made.sound);

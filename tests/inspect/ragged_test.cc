@@ -1,5 +1,5 @@
-// Ragged documents have each its own numbers of queries and keys. recognise finds these lengths and
-// the pattern inside them, and diff compares these.
+// Tests ragged documents, each of which has its own numbers of queries and keys. recognise finds
+// these lengths and the pattern inside the documents, and diff compares them.
 #include "maskctl/inspect/recognise/ragged.h"
 
 #include "maskctl/inspect/diff/diff.h"
@@ -19,7 +19,7 @@ using recognition::Hull;
 using recognition::OwnBand;
 using test::made;
 
-TEST_CASE("sums inside bands of documents equal those of single cells", "[recognise][ragged]") {
+TEST_CASE("counts inside bands of documents equal a count of cells", "[recognise][ragged]") {
   std::mt19937 random(7);
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -48,7 +48,8 @@ TEST_CASE("sums inside bands of documents equal those of single cells", "[recogn
   }
 }
 
-TEST_CASE("ragged documents and what is wrong with them are named", "[recognise][diff][ragged]") {
+TEST_CASE("recognise names ragged documents, and diff names what is wrong with them",
+          "[recognise][diff][ragged]") {
   // tests/bench/ragged_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(60);
   Index recognised = 0, explained = 0;
@@ -77,7 +78,7 @@ std::string within(const char* queries, const char* keys, const char* inside) {
   return std::string("within:q-lens=") + queries + ",kv-lens=" + keys + "{" + inside + "}";
 }
 
-TEST_CASE("words for what is wrong with ragged documents", "[diff][ragged]") {
+TEST_CASE("diff describes each fault of ragged documents in words", "[diff][ragged]") {
   const char* const causal = "causal:align=bottom-right";
   const auto sound = [&](const char* inside) { return within("1+5+7+1", "9+12+7+20", inside); };
   CHECK(cause_of(sound(causal), sound("")) == "B = A with causal missing in each document");
@@ -98,7 +99,8 @@ TEST_CASE("words for what is wrong with ragged documents", "[diff][ragged]") {
         "B = A with query 4, key 30 open (document 1 sees document 3)");
 }
 
-TEST_CASE("ragged documents of a million keys are read off their lines", "[recognise][ragged]") {
+TEST_CASE("ragged documents of a million keys are recognised without dense cells",
+          "[recognise][ragged]") {
   const std::string text = within("1+30000+1+500+2000", "400000+30000+250000+120000+200000",
                                   "window:keys=4096,align=bottom-right");
   const Mask mask = made(32502, 1000000, text);
@@ -107,7 +109,8 @@ TEST_CASE("ragged documents of a million keys are read off their lines", "[recog
   CHECK(to_text(found.chain) == text);
 }
 
-TEST_CASE("ragged documents of a million keys keep their spelling in a diff", "[diff][ragged]") {
+TEST_CASE("diff names an alignment that differs inside ragged documents of a million keys",
+          "[diff][ragged]") {
   const auto at = [](const char* align) {
     return made(32502, 1000000,
                 within("1+30000+1+500+2000", "400000+30000+250000+120000+200000", align));
@@ -118,7 +121,8 @@ TEST_CASE("ragged documents of a million keys keep their spelling in a diff", "[
   CHECK(cause->residue_a.cells + cause->residue_b.cells == 0);
 }
 
-TEST_CASE("neighbours of ragged documents change what is inside them", "[neighbours][ragged]") {
+TEST_CASE("neighbours of ragged documents change the rule inside the documents",
+          "[neighbours][ragged]") {
   const Mask mask =
       made(14, 48, within("1+5+7+1", "9+12+7+20", "window:keys=6,align=bottom-right"));
   std::vector<std::string> texts;

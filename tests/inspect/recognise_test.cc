@@ -56,7 +56,7 @@ struct Named {
   Index queries, keys;
 };
 
-TEST_CASE("plain masks get the words that people use for them") {
+TEST_CASE("recognise prints plain masks as the steps that people write") {
   const Named cases[] = {
       {"causal", 64, 64},
       {"causal:align=bottom-right", 40, 64},
@@ -93,7 +93,7 @@ TEST_CASE("plain masks get the words that people use for them") {
   }
 }
 
-TEST_CASE("a full mask needs no step and an empty one needs one") {
+TEST_CASE("a full mask is recognised as no step, an empty one as one step") {
   for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 7}, {7, 1}, {20, 30}}) {
     const Recognised open = recognise(full(queries, keys));
     CHECK(open.chain.empty());
@@ -108,7 +108,7 @@ TEST_CASE("a full mask needs no step and an empty one needs one") {
   CHECK(recognise(full(4, 4, 0, 2)).residue.cells == 0);
 }
 
-TEST_CASE("interleaved documents, types and block grids come with their arrays") {
+TEST_CASE("interleaved documents, types and block grids are recognised with their arrays") {
   std::mt19937 random(3);
   std::vector<std::int32_t> ids(90);
   for (auto& id : ids) id = static_cast<std::int32_t>(random() % 4);
@@ -135,7 +135,7 @@ TEST_CASE("interleaved documents, types and block grids come with their arrays")
   CHECK(blocks.chain[0].as<step::Block>().q_size == 10);
 }
 
-TEST_CASE("random chains are explained, and no explanation is claimed falsely") {
+TEST_CASE("random chains are recognised, and the residue of each is exact") {
   Index explained = 0;
   constexpr Index kChains = 400;
   for (Index i = 0; i < kChains; ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
   CHECK(explained * 100 >= kChains * 98);
 }
 
-TEST_CASE("heads and batches that differ become scopes or one value for each batch") {
+TEST_CASE("differences by head or batch are recognised as scopes, or as one value per batch") {
   const Mask heads = made("heads:0-2{causal} | heads:3{window:keys=5}", full(32, 32, 2, 4));
   const Recognised by_head = recognise(heads);
   CHECK(to_text(by_head.chain) == "heads:0-2{causal} | heads:3{window:keys=5}");
@@ -178,7 +178,7 @@ TEST_CASE("heads and batches that differ become scopes or one value for each bat
   check_claim(padded, lengths);
 }
 
-TEST_CASE("cells that fit no chain are counted and the first is named") {
+TEST_CASE("cells that fit no chain are counted, and the first is named") {
   const PlanePtr causal = diagonal_band(100, 100, -kUnbounded, 0);
   const PlanePtr hole = rectangle(100, 100, {70, 71}, {20, 22});
   const Mask mask(combine(Op::kSub, causal, hole));
@@ -190,7 +190,7 @@ TEST_CASE("cells that fit no chain are counted and the first is named") {
   check_claim(mask, found);
 }
 
-TEST_CASE("stray open cells do not hide the band") {
+TEST_CASE("a band is recognised despite stray open cells") {
   const PlanePtr causal = diagonal_band(100, 100, -kUnbounded, 0);
   const Mask mask(combine(Op::kOr, causal, rectangle(100, 100, {3, 4}, {90, 91})));
   const Recognised found = recognise(mask, {.max_steps = 1});
@@ -199,7 +199,7 @@ TEST_CASE("stray open cells do not hide the band") {
   check_claim(mask, found);
 }
 
-TEST_CASE("a mask without structure is irregular") {
+TEST_CASE("a mask without structure is called irregular") {
   const Mask mask(random_plane(150, 150, prng_key(4), 0, 0.5F));
   const Recognised found = recognise(mask);
   CHECK(found.irregular);
@@ -207,7 +207,7 @@ TEST_CASE("a mask without structure is irregular") {
   check_claim(mask, found);
 }
 
-TEST_CASE("masks of a million tokens are recognised without being expanded") {
+TEST_CASE("masks of a million tokens are recognised without dense cells") {
   constexpr Index kTokens = Index{1} << 20;
   for (const char* text :
        {"window:left=4095 | sinks:n=4 | causal", "chunk:size=8192 | causal",
@@ -237,7 +237,7 @@ TEST_CASE("images of a million tokens are recognised as token types") {
   }
 }
 
-TEST_CASE("odd cells are residue, and rules are not bent around them") {
+TEST_CASE("odd cells are left as residue, without a change of the rule") {
   const Mask documents = made("doc:lens=20+13+25 | causal", full(64, 64));
   const auto with = [](const Mask& mask, const char* edit) { return made(edit, mask); };
   struct Want {
@@ -270,7 +270,7 @@ TEST_CASE("odd cells are residue, and rules are not bent around them") {
   }
 }
 
-TEST_CASE("paddings of many batches are one list, though some have none") {
+TEST_CASE("the padding of many batch entries is recognised as one list, with full entries too") {
   std::vector<PlanePtr> planes;
   for (Index b = 0; b < 32; ++b) {
     planes.push_back(combine(Op::kAnd, diagonal_band(64, 64, -kUnbounded, 0),

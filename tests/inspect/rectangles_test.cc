@@ -25,7 +25,7 @@ void leave_ones(Index words) {
 
 }  // namespace
 
-TEST_CASE("rows in no common rectangle stay closed", "[recognise]") {
+TEST_CASE("common_rectangles leaves rows closed that are in no rectangle", "[recognise]") {
   // Two documents of ten queries each. Besides, every query sees one key that no other query sees;
   // it is the only key that the last 20 queries see.
   const Index n = 40, all = 60;

@@ -43,7 +43,7 @@ std::vector<Region> flooded(Dense dense) {
   return out;
 }
 
-TEST_CASE("regions: those of random planes are those of a flood fill", "[regions]") {
+TEST_CASE("regions: those of random planes equal a flood fill", "[regions]") {
   std::mt19937 random(39);
   for (int i = 0; i < 400; ++i) {
     const twin::Pick pick = twin::pick_from(random);
@@ -73,7 +73,7 @@ TEST_CASE("regions: those of random planes are those of a flood fill", "[regions
   }
 }
 
-TEST_CASE("regions: a block, a triangle and a diagonal are one each", "[regions]") {
+TEST_CASE("regions: a block, a triangle and a diagonal are one region each", "[regions]") {
   const auto regions = [](const std::string& steps) {
     return open_regions(*test::made(100, 100, steps).plane(0, 0)).regions;
   };
@@ -86,13 +86,13 @@ TEST_CASE("regions: a block, a triangle and a diagonal are one each", "[regions]
   CHECK(regions("doc:lens=40+60 | close:q=40").size() == 2);
 }
 
-TEST_CASE("regions: rows without keys are stretches", "[regions]") {
+TEST_CASE("regions: adjacent rows without keys form one region", "[regions]") {
   const Mask mask = test::made(20, 30, "close:q=3-5 | close:q=9");
   CHECK(empty_row_regions(*mask.plane(0, 0)).regions ==
         std::vector<Region>{{{3, 0}, {3, 6}, {0, 30}, 90}, {{9, 0}, {9, 10}, {0, 30}, 30}});
 }
 
-TEST_CASE("regions: where there are too many, the first queries are known", "[regions]") {
+TEST_CASE("regions: if there are too many, those of the first queries are returned", "[regions]") {
   const Mask mask = test::made(100'000, 8, "not | open:k=0");
   const RegionsFound one = open_regions(*mask.plane(0, 0));
   CHECK(one.regions.size() == 1);

@@ -17,7 +17,7 @@ Mask exchanged(const Mask& mask) {
   return twin::mask_of(out);
 }
 
-TEST_CASE("a mask read with exchanged extents is named, others are not", "[recognise]") {
+TEST_CASE("a mask that was read with swapped extents is named, others are not", "[recognise]") {
   const std::string steps = GENERATE("causal:align=top-left", "window:keys=4,align=bottom-right",
                                      "pad:lens=7 | causal:align=top-left");
   const Mask mask = made(20, 10, steps);

@@ -7,7 +7,7 @@
 namespace maskctl {
 namespace {
 
-TEST_CASE("small masks are their steps, not contrived ones", "[recognise]") {
+TEST_CASE("small masks are recognised by the steps that made them", "[recognise]") {
   // tests/bench/small_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(40);
   for (std::size_t kind = 0; kind < std::size(twin::kSmallKinds); ++kind) {

@@ -17,8 +17,9 @@ FoundIds found_ids(const CheckResult& result) {
   return out;
 }
 
-TEST_CASE("heads of different documents are told where padding rows see all, and chunks are not",
-          "[lint]") {
+TEST_CASE(
+    "heads with different documents are reported although padding rows see all; chunks are not",
+    "[lint]") {
   const auto of = [](const std::string& chain, Index heads) {
     const Mask start =
         Mask::make(1, heads, 24, 24, [](Index, Index) { return full_plane(24, 24); });
@@ -36,7 +37,7 @@ TEST_CASE("heads of different documents are told where padding rows see all, and
   CHECK(of("doc:lens=10+2+12 | heads:1{dilated:stride=2} | causal", 2).empty());
 }
 
-TEST_CASE("local and global heads of several batch entries are sound", "[lint]") {
+TEST_CASE("local and global heads of several batch entries have no findings", "[lint]") {
   const auto of = [](const std::string& chain) {
     const Mask start = Mask::make(3, 3, 21, 21, [](Index, Index) { return full_plane(21, 21); });
     return check({.start = maskctl::apply(start, chain_of(chain))}).ok();
@@ -54,8 +55,7 @@ TEST_CASE("local and global heads of several batch entries are sound", "[lint]")
   CHECK_FALSE(of("causal | heads:1{window:keys=8} | batch:1{heads:1{open:q=20,k=2}}"));
 }
 
-TEST_CASE("real lengths beside padded ones make documents, of which leaks are looked for",
-          "[lint]") {
+TEST_CASE("leaks are found between documents from real lengths beside padded ones", "[lint]") {
   const auto cu = [](std::vector<std::int32_t> ends) {
     Tensor out(DType::kInt32, {std::ssize(ends)});
     std::ranges::copy(ends, out.as<std::int32_t>().begin());
@@ -73,7 +73,7 @@ TEST_CASE("real lengths beside padded ones make documents, of which leaks are lo
         FoundIds{"document-leak", "padding-attended", "padding-rows-open", "lengths-padded"});
 }
 
-TEST_CASE("cells off the steps of many batch entries are told in a line of some words", "[lint]") {
+TEST_CASE("a finding about cells of many batch entries is one short line", "[lint]") {
   std::string steps;
   for (Index b = 0; b < 32; ++b) {
     steps += fmt::format("batch:{}{{doc:lens={}+{}+{}}} | ", b, 5 + b % 7, 4 + b % 5,

@@ -79,13 +79,13 @@ void check_against_cells(const Mask& mask, std::vector<BlockSize> sizes) {
 
 const std::vector<BlockSize> kSizes = {{1, 1}, {4, 8}, {16, 16}, {7, 64}, {1000, 1000}};
 
-TEST_CASE("stats of irregular masks agree with counting cells") {
+TEST_CASE("stats of irregular masks equal a count of cells") {
   for (const double density : {0.0, 0.02, 0.5, 0.98, 1.0}) {
     check_against_cells(irregular_mask({2, 3, 21, 150}, density, 7), kSizes);
   }
 }
 
-TEST_CASE("stats of bands agree with counting cells") {
+TEST_CASE("stats of bands equal a count of cells") {
   check_against_cells(Mask(diagonal_band(100, 100, -kUnbounded, 0)), kSizes);
   check_against_cells(Mask(diagonal_band(40, 300, -90, 90)), kSizes);
   check_against_cells(Mask(rectangle(50, 200, {3, 9}, {10, 190})), kSizes);
@@ -93,8 +93,7 @@ TEST_CASE("stats of bands agree with counting cells") {
   check_against_cells(Mask(full_plane(9, 200)), kSizes);
 }
 
-TEST_CASE(
-    "stats of block sizes in any order, some multiples of others, agree with counting cells") {
+TEST_CASE("stats of block sizes in any order, some multiples of others, equal a count of cells") {
   const std::vector<BlockSize> sizes = {{64, 64}, {3, 5},  {16, 16}, {16, 16},  {6, 20},
                                         {32, 16}, {2, 64}, {48, 48}, {12, 100}, {128, 1 << 20}};
   for (const double density : {0.02, 0.5, 0.98, 1.0}) {
@@ -105,12 +104,12 @@ TEST_CASE(
   check_against_cells(Mask(full_plane(100, 97)), sizes);
 }
 
-TEST_CASE("stats of computed planes agree with counting cells") {
+TEST_CASE("stats of computed planes equal a count of cells") {
   check_against_cells(Mask(dilated(60, 90, 7, 2)), kSizes);
   check_against_cells(Mask(random_plane(33, 70, prng_key(3), 0, 0.3F)), kSizes);
 }
 
-TEST_CASE("stats count equal planes once but total them all") {
+TEST_CASE("stats count equal planes once, but include all in the totals") {
   const PlanePtr causal = diagonal_band(8, 8, -kUnbounded, 0);
   const PlanePtr all = full_plane(8, 8);
   const Mask mask(2, 2, {causal, all}, {0, 0, 1, 0});
@@ -121,7 +120,7 @@ TEST_CASE("stats count equal planes once but total them all") {
   CHECK(stats.total.rows == 32);
 }
 
-TEST_CASE("stats of many planes use planes as tasks and agree") {
+TEST_CASE("stats of many planes, which are counted in parallel, equal a count of cells") {
   check_against_cells(irregular_mask({40, 2, 5, 12}, 0.4, 11), {{2, 4}});
 }
 
@@ -138,7 +137,7 @@ TEST_CASE("stats of masks without cells are zero") {
   CHECK(mask_stats(Mask(), kSizes).total.rows == 0);
 }
 
-TEST_CASE("stats find the median of an even number of rows between both middle ones") {
+TEST_CASE("the median of an even number of rows is between the two middle ones") {
   const Stats stats = mask_stats(Mask(diagonal_band(4, 4, -kUnbounded, 0)), {});
   CHECK(stats.total.median_keys == 2.5);
 }
@@ -149,7 +148,7 @@ TEST_CASE("stats refuse block sizes below one") {
   CHECK_THROWS_AS(mask_stats(mask, sizes), Error);
 }
 
-TEST_CASE("stats of a million rows need no cells") {
+TEST_CASE("stats of a million rows are found without dense cells") {
   const Index n = Index{1} << 20;
   const std::vector<BlockSize> sizes = {{128, 128}};
   const Stats stats = mask_stats(Mask(diagonal_band(n, n, -4095, 0)), sizes);

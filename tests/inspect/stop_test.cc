@@ -32,7 +32,7 @@ bool answered(std::chrono::microseconds later, Question&& question) {
   }
 }
 
-TEST_CASE("stop: recognise and diff_cause at any moment", "[inspect][stop]") {
+TEST_CASE("stop: recognise and diff_cause can be stopped at any moment", "[inspect][stop]") {
   std::mt19937 random(3);
   int stopped = 0;
   for (int round = 0; round < 120; ++round) {

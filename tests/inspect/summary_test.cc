@@ -1,4 +1,4 @@
-// Pipelines of many batches are counted in few words.
+// Tests the summary of a pipeline for many batch entries, which counts equal ones.
 #include "maskctl/inspect/recognise/summary.h"
 
 #include "inspect/random_masks.h"
@@ -7,7 +7,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("batches that are alike are counted where the text is long") {
+TEST_CASE("a long pipeline is summarised by counting equal batch entries") {
   std::string many = "batch:0{pad:lens=3}";
   for (int b = 1; b < 30; ++b) {
     many += " | batch:" + std::to_string(b) +

@@ -10,7 +10,7 @@
 namespace maskctl::test {
 namespace {
 
-TEST_CASE("keys that no query sees are all of these, and no others") {
+TEST_CASE("unseen keys are exactly the keys that no query sees") {
   for (unsigned seed = 0; seed < rounds(500U); ++seed) {
     const Mask mask = FormMaker(seed).draw();
     const PlainCells cells(mask);
@@ -35,7 +35,7 @@ TEST_CASE("keys that no query sees are all of these, and no others") {
   }
 }
 
-TEST_CASE("unseen keys in words name batch entries with the same ones together") {
+TEST_CASE("the words for unseen keys group batch entries with the same keys") {
   const auto words = [](const Mask& mask) { return unseen_words(*unseen_keys(mask), mask); };
   CHECK(words(made(6, 8, "causal:align=top-left")) == "keys 6-7");
   CHECK(words(made(6, 6, "pad:lens=4")) == "keys 4-5");
@@ -45,7 +45,7 @@ TEST_CASE("unseen keys in words name batch entries with the same ones together")
   CHECK(words(made(6, 6, "causal")) == "");
 }
 
-TEST_CASE("unseen keys of masks of millions of tokens are found by bands, or by some rows") {
+TEST_CASE("unseen keys of millions of tokens are found from bands, or from a sample of rows") {
   const auto of = [](Index tokens, const std::string& chain) {
     return unseen_keys(made(tokens, tokens, chain));
   };

@@ -181,7 +181,7 @@ void check_decided(const Mask& source, const Chain& chain, const std::string& te
   }
 }
 
-TEST_CASE("the state after every step of random chains is that of the masks") {
+TEST_CASE("why gives the state that each mask of a random chain has") {
   for (int round = 0; round < 1500; ++round) {
     const Index queries = pick(1, 9), keys = pick(0, 1) == 0 ? queries : pick(1, 9);
     std::vector<Mask> masks = {random_mask(kBatch, kHeads, queries, keys)};
@@ -199,7 +199,7 @@ TEST_CASE("the state after every step of random chains is that of the masks") {
   }
 }
 
-TEST_CASE("one plane that a step spreads over batches is followed") {
+TEST_CASE("why follows one plane that a step copies to several batch entries") {
   const Mask source = random_mask(1, 1, 4, 4);
   const Chain chain = {{step::Combine{Op::kAnd, random_mask(2, 3, 4, 4), ""}}};
   const std::vector<Mask> masks = {source, apply(source, chain.front())};
@@ -210,7 +210,7 @@ Why of(const std::string& text, const Mask& mask, const Cell& cell) {
   return why(mask, bind(parse(text), {}), cell, print_step);
 }
 
-TEST_CASE("reasons hold the numbers that the steps used") {
+TEST_CASE("the reasons of why contain the numbers that the steps used") {
   const Mask full(full_plane(256, 256));
   const Why window = of("window:left=127 | causal", full, {0, 0, 133, 3});
   CHECK(!window.open);
@@ -228,7 +228,7 @@ TEST_CASE("reasons hold the numbers that the steps used") {
         "query 9 is past the last document, which ends at 8, key 4 is in document 1 [3, 8)");
 }
 
-TEST_CASE("inside documents it is said which tokens of theirs the pair is") {
+TEST_CASE("why numbers tokens inside their documents for a step inside documents") {
   const Mask square(full_plane(10, 10));
   const Why found = of("within:lens=3+5{causal}", square, {0, 0, 5, 7});
   REQUIRE(found.steps.size() == 2);
@@ -242,7 +242,7 @@ TEST_CASE("inside documents it is said which tokens of theirs the pair is") {
         "query 9 is in no document");
 }
 
-TEST_CASE("slices are followed back to the source") {
+TEST_CASE("why follows slices back to cells of the source") {
   const Mask full(full_plane(256, 256));
   const Why found = of("causal | slice:q=128:192,k=100:200", full, {0, 0, 5, 40});
   CHECK(found.source == Cell{0, 0, 133, 140});
@@ -251,14 +251,14 @@ TEST_CASE("slices are followed back to the source") {
   CHECK(found.steps[1].reason == "query 133, key 140 is inside the slice, now query 5, key 40");
 }
 
-TEST_CASE("a million tokens cost nothing") {
+TEST_CASE("why of a million tokens needs no dense cells") {
   const Mask full(full_plane(1 << 20, 1 << 20));
   const Why found = of("window:keys=4096 | random:sparsity=0.5,seed=1 | not | dilated:stride=3",
                        full, {0, 0, 1 << 19, 7});
   CHECK(found.steps.size() == 4);
 }
 
-TEST_CASE("cells outside and steps that do not fit are refused") {
+TEST_CASE("why refuses cells outside the mask and steps that do not fit") {
   const Mask wide(full_plane(4, 10));
   const auto message = [&](const std::string& text, const Cell& cell) -> std::string {
     try {

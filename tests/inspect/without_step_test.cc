@@ -63,7 +63,7 @@ std::string with_other_number(const std::string& words, DrawnNumbers& draw) {
   return words.substr(0, begin) + std::to_string(number + 1) + words.substr(begin + used);
 }
 
-TEST_CASE("forms without a step are said of documents with rules and of evicted keys, and hold",
+TEST_CASE("documents with rules of their own, and evicted keys, are described truly",
           "[sentences]") {
   Index said = 0, caught = 0;
   for (Index seed = 0; seed < rounds(400); ++seed) {
@@ -84,7 +84,7 @@ TEST_CASE("forms without a step are said of documents with rules and of evicted 
   CHECK(2 * said > rounds(400));
 }
 
-TEST_CASE("forms without a step are not said of masks that steps say as well") {
+TEST_CASE("masks that steps can describe get no other description") {
   CHECK(forms_without_step(made(24, 24, "doc:lens=9+6+9 | causal")).empty());
   CHECK(forms_without_step(made(24, 24, "doc:lens=9+6+9")).empty());
   CHECK(forms_without_step(made(8, 24, "causal:align=bottom-right")).empty());

@@ -50,7 +50,7 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
   CHECK(contains(error_of(path, turned), "values other than 0 and 1"));
 }
 
-TEST_CASE("additive: all zeros are an open bias, other numbers are refused by place") {
+TEST_CASE("additive: all zeros are an open bias; the error about another number gives its place") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, Tensor(DType::kFloat32, {4, 4}), {.force = true});
@@ -74,7 +74,7 @@ TEST_CASE("additive: all zeros are an open bias, other numbers are refused by pl
   CHECK(contains(error_of(path, options), "numbers that close are for biases"));
 }
 
-TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {
+TEST_CASE("additive: untyped elements of two bytes are read as bfloat16 in every kind") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   Tensor ones(DType::kFloat32, {2, 3});
@@ -88,7 +88,7 @@ TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {
   CHECK(cells_of(read_mask(path, as(ArrayKind::kBias)).mask) == Cells{1, 0, 0, 1, 1, 0});
 }
 
-TEST_CASE("additive: [B,1,1,K] is a key padding, or one query for all") {
+TEST_CASE("additive: a mask of shape [B,1,1,K] is a key padding, or one query for all") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   Tensor bert(DType::kFloat32, {2, 1, 1, 3});

@@ -45,7 +45,8 @@ void save(const std::string& path, const std::vector<std::string>& keys) {
 
 }  // namespace
 
-TEST_CASE("arrays: every dtype and shape survives .npy and .npz, and numpy agrees") {
+TEST_CASE(
+    "arrays: every dtype and shape is written to .npy and .npz and read back, also by numpy") {
   const Scratch scratch;
   std::string script;
   int n = 0;
@@ -73,7 +74,7 @@ TEST_CASE("arrays: every dtype and shape survives .npy and .npz, and numpy agree
   CHECK_NOTHROW(python(scratch, script));
 }
 
-TEST_CASE("arrays: an .npz with several arrays requires a choice") {
+TEST_CASE("arrays: reading an .npz of several arrays requires a name") {
   const Scratch scratch;
   const std::string path = scratch / "m.npz";
   save(path, {"mask", "seg", "lens"});
@@ -88,7 +89,7 @@ TEST_CASE("arrays: an .npz with several arrays requires a choice") {
   CHECK(contains(error_of([&] { read_array(scratch / "none.npz"); }), "no arrays"));
 }
 
-TEST_CASE("arrays: the content decides, not the suffix") {
+TEST_CASE("arrays: the content of a file decides its format, not the suffix") {
   const Scratch scratch;
   save(scratch / "m.npz", {"a"});
   std::filesystem::rename(scratch / "m.npz", scratch / "m.npy");
@@ -106,7 +107,7 @@ TEST_CASE("arrays: the content decides, not the suffix") {
           "an array of CSV; expected .npy, .npz, .safetensors or HDF5");
 }
 
-TEST_CASE("arrays: names split at the colon of an existing file") {
+TEST_CASE("arrays: a name is split at a colon if the part before it is a file") {
   const Scratch scratch;
   save(scratch / "m.npz", {"a"});
   spit(scratch / "m.npz:b", "a file of the whole name");
@@ -126,7 +127,7 @@ TEST_CASE("arrays: names split at the colon of an existing file") {
   CHECK(parts("-:key") == Parts("-", "key"));
 }
 
-TEST_CASE("arrays: files that cannot be read say so by name") {
+TEST_CASE("arrays: errors about files that cannot be read give their names") {
   const Scratch scratch;
   CHECK(error_of([] { read_array("no-such.npy"); }) ==
         "cannot read no-such.npy: No such file or directory");
@@ -138,7 +139,7 @@ TEST_CASE("arrays: files that cannot be read say so by name") {
             "save_pretrained wrote");
 }
 
-TEST_CASE("arrays: standard input may be a pipe or a file") {
+TEST_CASE("arrays: standard input can be a pipe or a file") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt32, {3, 4});
   write_array(scratch / "m.npy", tensor);
@@ -171,7 +172,7 @@ TEST_CASE("arrays: standard input may be a pipe or a file") {
   }
 }
 
-TEST_CASE("arrays: standard output gets a .npy and a terminal is refused") {
+TEST_CASE("arrays: standard output gets a .npy, unless it is a terminal") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt32, {3, 4});
   {
@@ -193,7 +194,7 @@ TEST_CASE("arrays: standard output gets a .npy and a terminal is refused") {
   CHECK(npz_error == "refusing to write .npz to a terminal");
 }
 
-TEST_CASE("arrays: full devices and existing files are errors") {
+TEST_CASE("arrays: writing to full devices and existing files is an error") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt32, {3, 4});
   CHECK(error_of([&] { write_array("/dev/full", tensor); }) ==
@@ -213,7 +214,7 @@ TEST_CASE("arrays: full devices and existing files are errors") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("arrays: .npz goes through a FIFO and has the requested key") {
+TEST_CASE("arrays: an .npz can be written to a FIFO, with the requested key") {
   const Scratch scratch;
   write_array(scratch / "m.npz", counting(DType::kBool, {2}));
   CHECK(NpzArchive(ByteSource(scratch / "m.npz")).keys() == std::vector<std::string>{"arr_0"});
@@ -226,7 +227,7 @@ TEST_CASE("arrays: .npz goes through a FIFO and has the requested key") {
   CHECK(got == slurp(scratch / "m.npz"));
 }
 
-TEST_CASE("arrays: a .npy written by parts must be complete") {
+TEST_CASE("arrays: a .npy that is written in parts must get all its elements") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt16, {4, 5});
   const auto start = [&](const char* file, DType dtype, std::vector<Index> shape) {
@@ -246,7 +247,7 @@ TEST_CASE("arrays: a .npy written by parts must be complete") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("arrays: content can be sniffed from a pipe without losing it") {
+TEST_CASE("arrays: looking at the content of a pipe does not consume it") {
   const Scratch scratch;
   write_array(scratch / "m.npy", counting(DType::kBool, {300}));
   const std::string bytes = slurp(scratch / "m.npy");
@@ -267,7 +268,7 @@ TEST_CASE("arrays: content can be sniffed from a pipe without losing it") {
   CHECK(contains(error_of([&] { source.read_at(0, first); }), "cannot be read out of order"));
 }
 
-TEST_CASE("arrays: a file source is read in order and by position at once") {
+TEST_CASE("arrays: a file can be read in order and at positions at the same time") {
   const Scratch scratch;
   spit(scratch / "f", "0123456789");
   ByteSource source(scratch / "f");

@@ -26,7 +26,7 @@ Tensor part_of(const Tensor& whole) {
 
 }  // namespace
 
-TEST_CASE("parts of arrays, from every format") {
+TEST_CASE("parts of arrays are read from every format") {
   const Scratch folder;
   const Tensor whole = counting(DType::kInt32, {3, 5, 3});
   for (const char* file : {"a.npy", "a.npz", "a.safetensors", "a.h5"}) {
@@ -48,7 +48,7 @@ TEST_CASE("parts of arrays, from every format") {
   }
 }
 
-TEST_CASE("a part over the limit is refused, a smaller one of the same file is not") {
+TEST_CASE("a part beyond the limit is refused, a smaller part of the same file is not") {
   const Scratch folder;
   const std::string path = folder / "a.npy";
   write_array(path, counting(DType::kInt32, {3, 5, 3}));

@@ -93,7 +93,7 @@ std::string refused(ArrayKind kind, const Change& change) {
 
 }  // namespace
 
-TEST_CASE("block lists: 1000 random masks come back as their blocks, in each kind") {
+TEST_CASE("block lists: 1000 random masks are written and read back in each kind") {
   std::mt19937 random(37);
   for (int round = 0; round < rounds(1000); ++round) {
     const Mask mask = random_mask(random);
@@ -115,7 +115,7 @@ TEST_CASE("block lists: 1000 random masks come back as their blocks, in each kin
   }
 }
 
-TEST_CASE("block lists: flex orders columns as torch does, behind the count too") {
+TEST_CASE("block lists: flex lists columns in torch's order, also after the counted ones") {
   std::mt19937 random(38);
   for (int round = 0; round < rounds(200); ++round) {
     const Mask mask = random_mask(random);
@@ -145,7 +145,7 @@ TEST_CASE("block lists: flex orders columns as torch does, behind the count too"
   }
 }
 
-TEST_CASE("block lists: the arrays that torch 2.15 makes are ours, and are read") {
+TEST_CASE("block lists: the arrays that torch 2.15 makes are equal to ours, and can be read") {
   const auto window = [](Index keys) {
     return [keys](Index q, Index k) { return diagonal_band(q, k, 1 - keys, 0); };
   };
@@ -185,7 +185,7 @@ TEST_CASE("block lists: the arrays that torch 2.15 makes are ours, and are read"
   }
 }
 
-TEST_CASE("block lists: what is wrong is told by row") {
+TEST_CASE("block lists: the error about a wrong list names the row") {
   const auto flex = [](const auto& change) { return refused(ArrayKind::kFlex, change); };
   const auto set = [](const char* name, Index at, std::int32_t value) {
     return [=](std::vector<NamedTensor>& arrays) {
@@ -243,7 +243,7 @@ TEST_CASE("block lists: what is wrong is told by row") {
                  "do not say how many keys there are"));
 }
 
-TEST_CASE("block lists: by key blocks they are those of the transposed mask") {
+TEST_CASE("block lists: lists by key block are those of the transposed mask") {
   std::mt19937 random(39);
   for (int round = 0; round < rounds(100); ++round) {
     const Mask mask = random_mask(random);

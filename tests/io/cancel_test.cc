@@ -37,7 +37,7 @@ Errc stopped(const F& run) {
   return Errc::kIo;
 }
 
-TEST_CASE("cancel: reading and writing a mask leave no file", "[cancel]") {
+TEST_CASE("cancel: stopped reads and writes leave no file", "[cancel]") {
   const Folder folder;
   const std::string name = GENERATE("m.npy", "m.npz", "m.safetensors", "m.h5");
   const Mask mask(dilated(2048, 2048, 3, 0));
@@ -67,7 +67,7 @@ TEST_CASE("cancel: reading and writing a mask leave no file", "[cancel]") {
   CHECK(differing_cells(read_mask(folder / name).mask, mask) == 0);
 }
 
-TEST_CASE("cancel: an existing file stays as it is", "[cancel]") {
+TEST_CASE("cancel: a stopped write leaves an existing file unchanged", "[cancel]") {
   const Folder folder;
   const std::string path = folder / GENERATE("m.npy", "m.npz", "m.safetensors", "m.h5");
   write_array(path, bool_tensor({2, 2}, {1, 0, 1, 1}));
@@ -86,7 +86,7 @@ TEST_CASE("cancel: an existing file stays as it is", "[cancel]") {
   CHECK(read_array(path).elements() == 1000);
 }
 
-TEST_CASE("cancel: waiting for a pipe ends", "[cancel]") {
+TEST_CASE("cancel: a stop request ends the wait for a pipe", "[cancel]") {
   const Folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
@@ -96,7 +96,7 @@ TEST_CASE("cancel: waiting for a pipe ends", "[cancel]") {
   close(writer);
 }
 
-TEST_CASE("cancel: waiting for the HDF5 helper ends, and so does the helper", "[cancel]") {
+TEST_CASE("cancel: a stop request ends the wait for the HDF5 helper, and the helper", "[cancel]") {
   const Folder folder;
   write_array(folder / "a.h5", bool_tensor({2}, {1, 0}));
   const std::string helper = folder / "helper";

@@ -100,7 +100,7 @@ std::string suffix_for(const ConvertedMask& converted, std::string wanted) {
 
 }  // namespace
 
-TEST_CASE("convert: what is written means what was promised, in every format") {
+TEST_CASE("convert: a written array is read back as the promised mask, in every format") {
   const Folder folder;
   const std::string format = GENERATE(".npy", ".npz", ".safetensors", ".npz:group/x");
   int written = 0;
@@ -123,7 +123,7 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
   CHECK(written > 100);
 }
 
-TEST_CASE("convert: arrays in memory are those of a file, and mean the same") {
+TEST_CASE("convert: arrays in memory equal those of a file, and are read as the same mask") {
   const Folder folder;
   for (const auto& [name, mask] : samples()) {
     for (const ArrayKind kind : kWritable) {
@@ -150,7 +150,7 @@ TEST_CASE("convert: arrays in memory are those of a file, and mean the same") {
   }
 }
 
-TEST_CASE("arrays in memory: the limit holds, and what is no array is named") {
+TEST_CASE("arrays in memory keep to the limit, and errors name an object that is no array") {
   MaskWriteOptions options = writing(ArrayKind::kDense);
   options.max_bytes = 99;
   const Mask mask(full_plane(10, 10));
@@ -168,7 +168,7 @@ TEST_CASE("arrays in memory: the limit holds, and what is no array is named") {
   CHECK(contains(error_of([&] { read_mask("x", {&on_device, 1}); }), "x: memory of a device"));
 }
 
-TEST_CASE("convert: every kind to every kind") {
+TEST_CASE("convert: every kind is converted to every other kind") {
   const Folder folder;
   for (const ArrayKind from : kWritable) {
     for (const ArrayKind to : kWritable) {
@@ -190,7 +190,7 @@ TEST_CASE("convert: every kind to every kind") {
   }
 }
 
-TEST_CASE("convert: kinds that hold any mask lose nothing") {
+TEST_CASE("convert: kinds that can hold any mask lose no cell") {
   for (const auto& [name, mask] : samples()) {
     for (const ArrayKind kind :
          {ArrayKind::kDense, ArrayKind::kBias, ArrayKind::kBits, ArrayKind::kRuns}) {
@@ -200,7 +200,7 @@ TEST_CASE("convert: kinds that hold any mask lose nothing") {
   }
 }
 
-TEST_CASE("convert: polarity, pad id, fill and dtype reach the file") {
+TEST_CASE("convert: polarity, pad id, fill and dtype are used for the written file") {
   const Folder folder;
   const Mask mask = documents({0, 0, 1, -1}, {0, 0, 1, -1});
   MaskWriteOptions options;
@@ -281,7 +281,7 @@ TEST_CASE("convert: options that a kind does not have are refused") {
   CHECK(contains(error(options), "runs have types of their own"));
 }
 
-TEST_CASE("convert: two arrays need a container") {
+TEST_CASE("convert: two arrays can only be written to a container") {
   const Folder folder;
   const Mask cross = documents({0, 0, 1}, {0, 1, 1, 1});
   CHECK(contains(
@@ -296,7 +296,7 @@ TEST_CASE("convert: two arrays need a container") {
                   cross) == 0);
 }
 
-TEST_CASE("kinds: positions, bias and token types are read as they say") {
+TEST_CASE("kinds: positions, biases and token types are read by their definitions") {
   const Folder folder;
   write_array(folder / "p.npy", int_tensor({2, 5}, {0, 1, 2, 0, 1, 0, 1, 0, 1, 2}));
   const LoadedMask positions = read_mask(folder / "p.npy", as(ArrayKind::kPositions));
@@ -329,7 +329,7 @@ TEST_CASE("kinds: positions, bias and token types are read as they say") {
                  ": values other than 0 and -inf, the first is -3 at (1, 1); expected 0 (open)"));
 }
 
-TEST_CASE("kinds: safetensors are streamed from files and pipes") {
+TEST_CASE("kinds: safetensors files are read piece by piece from files and pipes") {
   const Folder folder;
   const Cells cells = random_cells(2 * 300 * 301, 9);
   const Tensor mask = astype(bool_tensor({2, 300, 301}, cells), DType::kBFloat16);
@@ -342,7 +342,7 @@ TEST_CASE("kinds: safetensors are streamed from files and pipes") {
   CHECK(cells_of(read_mask(fifo.path + ":mask").mask) == cells);
 }
 
-TEST_CASE("kinds: a block map without room for its rows is refused") {
+TEST_CASE("kinds: a block map whose rows exceed the limit is refused") {
   const Folder folder;
   write_array(folder / "m.npy", int_tensor({1, 1}, {2}));
   MaskReadOptions options = as(ArrayKind::kBlockmap);

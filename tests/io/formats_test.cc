@@ -21,7 +21,7 @@ std::vector<std::string> suffixes_of(const FileFormat& format) {
 
 }  // namespace
 
-TEST_CASE("formats: a file is of the format that its suffix asked for") {
+TEST_CASE("formats: the suffix of a name decides the format that is written") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt16, {2, 3});
   for (const FileFormat* format : kFileFormats) {
@@ -40,7 +40,7 @@ TEST_CASE("formats: a file is of the format that its suffix asked for") {
   }
 }
 
-TEST_CASE("formats: containers list their arrays, and take more") {
+TEST_CASE("formats: containers list their arrays, and arrays can be added") {
   const Scratch scratch;
   const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
   for (const FileFormat* format : kFileFormats) {
@@ -61,7 +61,7 @@ TEST_CASE("formats: containers list their arrays, and take more") {
   }
 }
 
-TEST_CASE("formats: a write to a named array touches no other") {
+TEST_CASE("formats: writing one named array changes no other array") {
   const Scratch scratch;
   const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
   for (const FileFormat* format : kFileFormats) {
@@ -106,7 +106,7 @@ TEST_CASE("formats: a write to a named array touches no other") {
   CHECK_FALSE(dest_content(scratch / "none.npz"));
 }
 
-TEST_CASE("formats: a name stands for its array and for all arrays below it") {
+TEST_CASE("formats: replacing a name replaces its array and all arrays below it") {
   const Scratch scratch;
   const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
   const std::vector<ArrayRef> pair{{"q", &numbers}, {"sub/kv", &flags}};
@@ -158,7 +158,7 @@ TEST_CASE("formats: a name that is not UTF-8 is refused in an .npz and in safete
   }
 }
 
-TEST_CASE("formats: a file of another format is not added to") {
+TEST_CASE("formats: arrays cannot be added to a file of another format") {
   const Scratch scratch;
   spit(scratch / "m.npz", "text");
   const auto add = [&] { write_array((scratch / "m.npz") + ":a", counting(DType::kBool, {4})); };
@@ -167,7 +167,7 @@ TEST_CASE("formats: a file of another format is not added to") {
   CHECK(slurp(scratch / "m.npz") == "text");
 }
 
-TEST_CASE("formats: messages list all of them") {
+TEST_CASE("formats: messages list all formats") {
   CHECK(formats_text([](const FileFormat& format) { return format.name; }) ==
         ".npy, .npz, .safetensors or HDF5");
   CHECK(formats_text([](const FileFormat& format) -> std::string_view {
@@ -175,7 +175,7 @@ TEST_CASE("formats: messages list all of them") {
         }) == ".npz or .h5");
 }
 
-TEST_CASE("formats: an array written by parts must be complete, in every format") {
+TEST_CASE("formats: an array that is written in parts must be complete, in every format") {
   const Scratch scratch;
   const Tensor tensor = counting(DType::kInt16, {4, 5});
   for (const FileFormat* format : kFileFormats) {

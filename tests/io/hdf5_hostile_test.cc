@@ -49,7 +49,7 @@ double seconds_of(const std::function<void()>& f) {
 
 // The hostile files name FIFOs as other files: opening one waits for ever, and meets the time
 // limit.
-TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
+TEST_CASE("hdf5: hostile files cannot open other files or exhaust memory") {
   const Scratch scratch;
   make_hostile(scratch);
   const auto text = [&](const std::string& name) {
@@ -83,7 +83,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   set_hdf5_helper("");
 }
 
-TEST_CASE("hdf5: every cut of a file is an error or the array") {
+TEST_CASE("hdf5: reading a truncated file gives an error or the whole array") {
   const Scratch scratch;
   make_hostile(scratch);
   const std::string whole = slurp(scratch / "seed.h5");
@@ -131,7 +131,8 @@ TEST_CASE("hdf5: 200 mutated files are read or refused, each with one line") {
   CHECK(refused > 20);
 }
 
-TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear error", "[host]") {
+TEST_CASE("hdf5: a helper that crashes, hangs, sends nonsense or is missing gives one clear error",
+          "[host]") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   write_array(path + ":/m", counting(DType::kBool, {300, 300}), {.gzip = 1});

@@ -61,7 +61,7 @@ std::string read_error(const std::string& source, const ReadOptions& options = {
 
 }  // namespace
 
-TEST_CASE("hdf5: every dtype, layout and filter of h5py is read equal") {
+TEST_CASE("hdf5: arrays of every dtype, layout and filter of h5py are read") {
   const Scratch& scratch = arrays().scratch;
   std::istringstream lines(arrays().listed);
   int count = 0;
@@ -75,20 +75,20 @@ TEST_CASE("hdf5: every dtype, layout and filter of h5py is read equal") {
   CHECK(count > 190);
 }
 
-TEST_CASE("hdf5: a pipe gives the same") {
+TEST_CASE("hdf5: a dataset is read from a pipe as from a file") {
   const Scratch& scratch = arrays().scratch;
   const PipeSource pipe(slurp(scratch / "arrays.h5"));
   check_equal(read_array(pipe.path() + ":/all/d0"), read_array(scratch / "arrays.h5:/all/d0"));
 }
 
-TEST_CASE("hdf5: a pipe is held within the limit") {
+TEST_CASE("hdf5: a pipe beyond the limit is refused") {
   const Scratch& scratch = arrays().scratch;
   const PipeSource pipe(slurp(scratch / "arrays.h5"));
   CHECK(contains(read_error(pipe.path() + ":/all/d0", {.max_bytes = 100000}),
                  "HDF5 from a pipe is held in memory"));
 }
 
-TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
+TEST_CASE("hdf5: a mask read from a chunked dataset has the cells of the dataset") {
   const Scratch& scratch = arrays().scratch;
   MaskReadOptions options;
   options.as = ArrayKind::kDense;
@@ -97,7 +97,7 @@ TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
   CHECK(std::ranges::equal(dense_from_mask(chunked, 1 << 20).bytes(), plain.bytes()));
 }
 
-TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
+TEST_CASE("hdf5: objects of newer versions of HDF5 do not hide the others") {
   // h5py 3.16 with HDF5 2.0 wrote these files: File(name, "w", libver=(VERSION, VERSION)).
   for (const std::string version : {"v112", "latest"}) {
     const std::string file = MASKCTL_SOURCE_DIR "/tests/data/hdf5_" + version + ".h5";
@@ -119,7 +119,7 @@ TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
   }
 }
 
-TEST_CASE("hdf5: bfloat16 is two opaque bytes, or a float of its shape") {
+TEST_CASE("hdf5: bfloat16 is read from two opaque bytes, or from a float type of its layout") {
   const Scratch& scratch = arrays().scratch;
   const Tensor opaque = read_array(scratch / "bf16.h5:/v2");
   const Tensor typed = read_array(scratch / "bf16.h5:/float");
@@ -128,14 +128,14 @@ TEST_CASE("hdf5: bfloat16 is two opaque bytes, or a float of its shape") {
   CHECK(read_array(scratch / "bf16.h5:/b8").dtype() == DType::kBool);
 }
 
-TEST_CASE("hdf5: a file behind a block of other data, and its only matrix") {
+TEST_CASE("hdf5: a file after a user block is read, and its only matrix is chosen") {
   const Scratch& scratch = arrays().scratch;
   check_equal(read_array(scratch / "block.h5"), read_array(scratch / "block.h5:/mask"));
   CHECK(read_array(scratch / "block.h5::/lengths").shape() == std::vector<Index>{3});
   CHECK(read_array(scratch / "block.h5:lengths").elements() == 3);
 }
 
-TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
+TEST_CASE("hdf5: the error about an object that is no array of numbers names it") {
   const Scratch& scratch = arrays().scratch;
   const auto text = [&](const char* name) { return read_error(scratch / "unread.h5:/" + name); };
   CHECK(contains(text("string"), "elements of type string"));
@@ -146,7 +146,7 @@ TEST_CASE("hdf5: what is not an array of numbers is refused by name") {
   CHECK(contains(text("liar"), "enumeration (FALSE, TRUE)"));
 }
 
-TEST_CASE("hdf5: a list contains shapes, storage and attributes") {
+TEST_CASE("hdf5: the list of a file has shapes, storage and attributes") {
   const Scratch& scratch = arrays().scratch;
   const Hdf5Listing list = list_hdf5(ByteSource(scratch / "arrays.h5"));
   const Hdf5Dataset* dataset = list.find("/gzip9_shuffle/d7");
@@ -166,7 +166,7 @@ TEST_CASE("hdf5: a list contains shapes, storage and attributes") {
   CHECK_FALSE(unread.find("/null")->shape);
 }
 
-TEST_CASE("hdf5: names that do not mean one dataset are answered with those that do") {
+TEST_CASE("hdf5: a name that is no dataset gives an error that lists the datasets") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   {
@@ -186,7 +186,7 @@ TEST_CASE("hdf5: names that do not mean one dataset are answered with those that
   CHECK(contains(read_error(path + ":/g/b", {.max_bytes = 15}), "16 bytes; the limit is 15"));
 }
 
-TEST_CASE("hdf5: h5py reads what is written") {
+TEST_CASE("hdf5: h5py reads the files that are written") {
   const Scratch scratch;
   const auto dtypes = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
                        DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
@@ -218,7 +218,7 @@ TEST_CASE("hdf5: h5py reads what is written") {
   CHECK(list_hdf5(ByteSource(file)).attribute("/new/group", "made") == "");
 }
 
-TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
+TEST_CASE("hdf5: a file appears complete or not at all, and keeps its other content") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   const Tensor tensor = counting(DType::kBool, {8, 8});

@@ -41,7 +41,7 @@ MaskReadOptions reading(ArrayKind kind) {
 }  // namespace
 
 TEST_CASE(
-    "kinds: every dtype that holds the values means the same mask, and fractions are refused") {
+    "kinds: every dtype that holds the values gives the same mask, and fractions are refused") {
   const Folder folder;
   const std::string path = folder / "a.safetensors";
   for (const auto& [kind, shape, values, flags] : kCases) {
@@ -66,7 +66,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -inf, in any float") {
+TEST_CASE("kinds: a bool block map is full where true, and a float bias is closed where -inf") {
   const Folder folder;
   const std::string path = folder / "a.safetensors";
   const Cells map{1, 0, 1, 1};
@@ -89,7 +89,7 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
   }
 }
 
-TEST_CASE("kinds: bits are bytes and nothing else") {
+TEST_CASE("kinds: packed bits must have the dtype uint8") {
   const Folder folder;
   const std::string path = folder / "a.safetensors";
   MaskReadOptions options = as(ArrayKind::kBits);

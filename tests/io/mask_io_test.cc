@@ -15,7 +15,7 @@
 using namespace maskctl;
 using namespace maskctl::test;
 
-TEST_CASE("a streamed file of any dtype and layout equals the array in memory") {
+TEST_CASE("a dense file of any dtype and layout is read as the array in memory") {
   const Folder folder;
   const DType dtype = GENERATE(from_range(numpy_dtypes()));
   const bool fortran = GENERATE(false, true);
@@ -40,7 +40,7 @@ TEST_CASE("a streamed file of any dtype and layout equals the array in memory") 
   CHECK(cells_of(read_mask(fifo.path).mask) == cells);
 }
 
-TEST_CASE("rows longer than a piece are read in parts") {
+TEST_CASE("rows that are longer than a piece are read in parts") {
   const Folder folder;
   const DType dtype = GENERATE(DType::kBool, DType::kFloat64);
   const Index keys = GENERATE(262144, 300001);
@@ -53,7 +53,7 @@ TEST_CASE("rows longer than a piece are read in parts") {
   CHECK(cells_of(read_mask(fifo.path).mask) == cells);
 }
 
-TEST_CASE("keep-value 0 turns dense and padding masks around") {
+TEST_CASE("keep_value 0 inverts dense and padding masks") {
   const Folder folder;
   const Cells cells = random_cells(2 * 70 * 70, 6);
   Cells inverted = cells;
@@ -70,7 +70,7 @@ TEST_CASE("keep-value 0 turns dense and padding masks around") {
   CHECK(contains(error_of(folder / "p.npy", options), "0 cannot mean open in the kind segments"));
 }
 
-TEST_CASE("values other than 0 and 1 are an error that names the first") {
+TEST_CASE("the error about a value other than 0 and 1 names the first one") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   Tensor bias(DType::kFloat32, {5, 5});
@@ -95,7 +95,7 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
                  "the first is -3 at (1, 5, 6); expected a 0/1 mask, but these may be ids"));
 }
 
-TEST_CASE("a bad value in a pipe is an error although the writer stalls") {
+TEST_CASE("a bad value in a pipe is an error even if the writer does not finish") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   Int64s many(8 * 300 * 300, 1);
@@ -105,7 +105,7 @@ TEST_CASE("a bad value in a pipe is an error although the writer stalls") {
   CHECK(contains(error_of(fifo.path), "the first is 5 at (0, 0, 2)"));
 }
 
-TEST_CASE("odd bytes of a bool are true and noted") {
+TEST_CASE("bytes of a bool other than 0 and 1 count as true, with a note") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, bool_tensor({2, 2}, {0, 1, 1, 1}));
@@ -119,7 +119,7 @@ TEST_CASE("odd bytes of a bool are true and noted") {
   CHECK(loaded.notes[0] == path + ": 2 non-canonical bool bytes (neither 0 nor 1) count as true");
 }
 
-TEST_CASE("the limit is for the packed form and not for the file") {
+TEST_CASE("the limit of memory counts the packed mask, not the file") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, astype(bool_tensor({512, 512}, random_cells(512 * 512, 1)), DType::kFloat64));
@@ -140,7 +140,7 @@ TEST_CASE("data that ends early is an error in files and pipes") {
   CHECK(error_of(fifo.path) != "no error");
 }
 
-TEST_CASE("progress rises to 1") {
+TEST_CASE("the reported progress increases to 1") {
   const Folder folder;
   write_array(folder / "m.npy", bool_tensor({600, 600}, random_cells(600 * 600, 1)));
   std::vector<double> told;
@@ -158,7 +158,7 @@ TEST_CASE("progress rises to 1") {
   CHECK(told.back() == 1.0);
 }
 
-TEST_CASE("the rows of the first plane can be seen while a mask is read") {
+TEST_CASE("the rows of the first batch and head are passed on while a mask is read") {
   const Folder folder;
   const Index queries = 700, keys = 130, words = 3;
   const Cells cells = random_cells(2 * queries * keys, 21);
@@ -182,7 +182,7 @@ TEST_CASE("the rows of the first plane can be seen while a mask is read") {
   CHECK(std::ranges::equal(seen, std::span(cells).first(seen.size())));
 }
 
-TEST_CASE("a written dense mask is the array that numpy would save") {
+TEST_CASE("a dense mask is written with the bytes that numpy would save") {
   const Folder folder;
   const DType dtype = GENERATE(from_range(numpy_dtypes()));
   const bool invert = GENERATE(false, true);
@@ -202,7 +202,7 @@ TEST_CASE("a written dense mask is the array that numpy would save") {
   CHECK(cells_of(read_mask(folder / "m.npz").mask) == cells);
 }
 
-TEST_CASE("a large mask is written in bands and read back") {
+TEST_CASE("a large mask is written in ranges of rows and read back") {
   const Folder folder;
   const Mask mask(diagonal_band(5000, 3001, -900, 300));
   write_mask(folder / "m.npy", mask, {});
@@ -220,7 +220,7 @@ TEST_CASE("masks without cells are written and read") {
   CHECK(shape_text(read_mask(folder / "m.npz").mask) == "[B 1, H 1, Q 0, K 5]");
 }
 
-TEST_CASE("an existing file stays unless forced") {
+TEST_CASE("an existing file is kept unless force is set") {
   const Folder folder;
   const Mask mask(full_plane(2, 2));
   write_mask(folder / "m.npy", mask, {});
@@ -230,7 +230,7 @@ TEST_CASE("an existing file stays unless forced") {
   CHECK(read_mask(folder / "m.npy").mask.count() == 0);
 }
 
-TEST_CASE("kinds that cannot be written and rows over the limit are refused") {
+TEST_CASE("kinds that cannot be written, and rows beyond the limit, are refused") {
   const Folder folder;
   const Mask mask(full_plane(2, 1000));
   CHECK_THROWS_AS(write_mask(folder / "m.npy", mask, {.kind = ArrayKind::kSegments}), Error);
@@ -238,7 +238,7 @@ TEST_CASE("kinds that cannot be written and rows over the limit are refused") {
   CHECK_FALSE(std::filesystem::exists(folder / "m.npy"));
 }
 
-TEST_CASE("runs go through an npz and a pipe") {
+TEST_CASE("runs are written to an .npz and to a pipe, and read back") {
   const Folder folder;
   const Cells cells = random_cells(2 * 3 * 50 * 90, 9, 0.2);
   const Mask mask = mask_from_dense(bool_tensor({2, 3, 50, 90}, cells));

@@ -24,7 +24,7 @@ TEST_CASE("an array of an npz is chosen by its key") {
   CHECK(error_of(path) == path + ": 2 arrays: " + list);
 }
 
-TEST_CASE("an array that fits more than one kind is refused with the kinds") {
+TEST_CASE("the error about an array that fits several kinds lists the kinds") {
   const Folder folder;
   const std::string path = folder / "a.npy";
   const auto message = [&](const Tensor& tensor) {
@@ -46,7 +46,7 @@ TEST_CASE("an array that fits more than one kind is refused with the kinds") {
   CHECK(message(int_tensor({2, 2}, {0, 1, 2, 3})) == "segments ");
 }
 
-TEST_CASE("an array that fits one kind is taken for it") {
+TEST_CASE("an array that fits one kind is read as that kind") {
   const Folder folder;
   const std::string path = folder / "a.npy";
   const auto kind = [&](const Tensor& tensor) {
@@ -59,7 +59,7 @@ TEST_CASE("an array that fits one kind is taken for it") {
   CHECK(kind(bool_tensor({2, 3, 5}, Cells(30))) == ArrayKind::kDense);
 }
 
-TEST_CASE("each kind reads as its rule says") {
+TEST_CASE("each kind of array is read by its own rule") {
   const Folder folder;
   const std::string path = folder / "a.npy";
   const auto load = [&](const Tensor& tensor, const MaskReadOptions& options) {
@@ -89,7 +89,7 @@ TEST_CASE("each kind reads as its rule says") {
         path + ": cu_seqlens starts with 3; expected 0");
 }
 
-TEST_CASE("two arrays give the ids of queries and of keys") {
+TEST_CASE("two arrays are read as the ids of queries and of keys") {
   const Folder folder;
   write_array(folder / "q.npy", int_tensor({1, 3}, {0, 1, 2}));
   write_array(folder / "k,v.npy", int_tensor({1, 4}, {1, 1, 5, 2}));
@@ -111,7 +111,7 @@ TEST_CASE("two arrays give the ids of queries and of keys") {
   CHECK(contains(error_of("q=-,kv=-"), "standard input twice"));
 }
 
-TEST_CASE("a shape repeats axes of 1 and refuses others") {
+TEST_CASE("a given shape repeats axes of extent 1, and does not change others") {
   const Folder folder;
   const std::string path = folder / "m.npy";
   write_array(path, bool_tensor({3, 3}, random_cells(9, 1)));
@@ -129,7 +129,7 @@ TEST_CASE("a shape repeats axes of 1 and refuses others") {
   CHECK(contains(error_of(path, options), "too many"));
 }
 
-TEST_CASE("kinds have names that read back") {
+TEST_CASE("names of kinds are read back") {
   for (const ArrayKind kind : all_kinds()) CHECK(kind_from_name(name(kind)) == kind);
   CHECK(kind_from_name("key_padding") == ArrayKind::kKeyPadding);
   CHECK(kind_from_name("cu-seqlens") == ArrayKind::kCuSeqlens);

@@ -57,13 +57,13 @@ TEST_CASE("npy header: every spelling of the element types is read") {
   CHECK_FALSE(parse(dictionary(">i1", "()")).big_endian);
 }
 
-TEST_CASE("npy header: two bytes of no type are bfloat16") {
+TEST_CASE("npy header: untyped elements of two bytes are bfloat16") {
   for (const char* descr : {"|V2", "<V2", "V2"}) {
     CHECK(parse_npy_header(dictionary(descr, "(3,)")).dtype == DType::kBFloat16);
   }
 }
 
-TEST_CASE("npy header: unreadable element types are refused by name") {
+TEST_CASE("npy header: the error about an unreadable element type names it") {
   CHECK(refused_descr("|O") == "contains Python objects (pickle); maskctl never executes pickle");
   CHECK(refused_descr("O") == refused_descr("|O"));
   CHECK(contains(refused_descr("<f1"), "8-bit floats"));
@@ -84,7 +84,7 @@ TEST_CASE("npy header: unreadable element types are refused by name") {
   CHECK_FALSE(contains(refused_descr("\x1b[31m"), "\x1b"));
 }
 
-TEST_CASE("npy header: keys are the three known ones, each once") {
+TEST_CASE("npy header: each of the three keys must be there once, and no other key") {
   CHECK(contains(refusal("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}"),
                  "'descr' appears twice"));
   CHECK(contains(refusal("{'shape': (1,), 'descr': '<f4', 'fortran_order': False, 'shape': ()}"),
@@ -133,7 +133,7 @@ TEST_CASE("npy header: broken dictionaries are refused") {
   CHECK(contains(refusal(std::string("{\0}", 3)), "expected a key"));
 }
 
-TEST_CASE("npy header: the bytes written are numpy's") {
+TEST_CASE("npy header: the bytes that are written are numpy's") {
   const Scratch scratch;
   python(scratch, R"(
 shapes = [(), (0,), (1,), (7,), (0, 4), (2, 3), (128, 4096), (1, 2, 3, 4), (123456789, 1),
@@ -172,7 +172,8 @@ for i, s in enumerate(shapes):
   }
 }
 
-TEST_CASE("npy header: more than 65535 bytes make version 2.0 as in numpy") {
+TEST_CASE(
+    "npy header: headers of more than 65535 bytes are written as version 2.0, as numpy does") {
   const Scratch scratch;
   for (int dimensions : {21810, 21820, 21830, 30000}) {
     const std::string n = std::to_string(dimensions);

@@ -32,7 +32,7 @@ Index peak_rss_kib() {
 
 }  // namespace
 
-TEST_CASE("npy: numpy files of every dtype, shape, order and byte order are read as numpy does") {
+TEST_CASE("npy: files of every dtype, shape, order and byte order are read as by numpy") {
   const Scratch scratch;
   const std::string list = python(scratch, R"(
 rng = np.random.default_rng(1)
@@ -97,7 +97,7 @@ TEST_CASE("npy: parts can be read in any order and from several threads") {
       contains(error_of([&] { reader.read_rows(0, std::span(all).first(3)); }), "requested from"));
 }
 
-TEST_CASE("npy: a pipe is read front to back only") {
+TEST_CASE("npy: a pipe can only be read from front to back") {
   const Tensor tensor = counting(DType::kInt16, {64});
   const PipeSource pipe(file_of(tensor));
   NpyReader reader(pipe.open());
@@ -117,7 +117,7 @@ TEST_CASE("npy: data shorter than the shape is refused") {
         pipe.path() + ": expected 16 bytes of data, got 15");
 }
 
-TEST_CASE("npy: data longer than the shape is a note, or an error when strict") {
+TEST_CASE("npy: data longer than the shape gives a note, or an error if strict") {
   const std::string bytes = npy(dictionary("<i4", "(4,)"), std::string(19, 'x'));
   ReadOptions strict;
   strict.strict = true;
@@ -146,7 +146,7 @@ TEST_CASE("npy: arrays beyond max_bytes are refused before they are allocated") 
   CHECK(from_memory(bytes, options).elements() == 1001);
 }
 
-TEST_CASE("npy: a header that promises gigabytes does not allocate them") {
+TEST_CASE("npy: memory is not allocated for sizes that only the header claims") {
   const std::string bytes = npy(dictionary("|b1", "(4000000000,)"), "few bytes");
   const Index before = peak_rss_kib();
   CHECK(reader_refusal(bytes) == "m.npy: expected 4000000000 bytes of data, got 9");
@@ -157,7 +157,7 @@ TEST_CASE("npy: a header that promises gigabytes does not allocate them") {
   CHECK(peak_rss_kib() - before < 200 * 1024);
 }
 
-TEST_CASE("npy: data that comes in several steps from a pipe is put together") {
+TEST_CASE("npy: data that arrives from a pipe in several pieces is joined") {
   const Index n = (Index{64} << 20) + 12345;
   Tensor tensor(DType::kUInt8, {n});
   for (Index i = 0; i < n; ++i) {
@@ -175,7 +175,7 @@ TEST_CASE("npy: data that comes in several steps from a pipe is put together") {
   CHECK(got.bytes()[static_cast<std::size_t>(rows + 3)] == tensor.bytes()[3 * 5 + 1]);
 }
 
-TEST_CASE("npy: lengths of headers are checked before they are believed") {
+TEST_CASE("npy: wrong header lengths are refused") {
   const std::string magic("\x93NUMPY\x02\0", 8);
   const std::string four_gib = magic + "\xFF\xFF\xFF\xFF{";
   CHECK(contains(reader_refusal(four_gib), "claims 4294967295 bytes, the file has 1 more"));
@@ -192,7 +192,7 @@ TEST_CASE("npy: lengths of headers are checked before they are believed") {
   CHECK(contains(error_of([&] { read_npy(cut.open()); }), "truncated .npy header"));
 }
 
-TEST_CASE("npy: versions 1.0, 2.0 and 3.0 are read and others refused") {
+TEST_CASE("npy: versions 1.0, 2.0 and 3.0 are read, others are refused") {
   const std::string text = dictionary("|b1", "(2,)");
   for (char major : {'\2', '\3'}) {
     std::string bytes("\x93NUMPY", 6);
@@ -209,7 +209,7 @@ TEST_CASE("npy: versions 1.0, 2.0 and 3.0 are read and others refused") {
   CHECK(contains(reader_refusal(minor), ".npy version 1.1"));
 }
 
-TEST_CASE("npy: something else is refused by what it looks like") {
+TEST_CASE("npy: the error about a file of another format says what it looks like") {
   const auto looks_like = [](const std::string& bytes, const std::string& what) {
     return reader_refusal(bytes).starts_with("m.npy: not a .npy file; it looks like " + what);
   };
@@ -229,7 +229,7 @@ TEST_CASE("npy: something else is refused by what it looks like") {
   CHECK(looks_like(std::string("\0\1\2", 3), "unknown data"));
 }
 
-TEST_CASE("npy: messages carry the name once") {
+TEST_CASE("npy: error messages contain the name of the file once") {
   const std::string message = reader_refusal(npy(dictionary("|O", "(2,)")));
   CHECK(message == "m.npy: contains Python objects (pickle); maskctl never executes pickle");
 }
@@ -241,7 +241,7 @@ TEST_CASE("npy: bytes of bools that are neither 0 nor 1 are counted") {
   CHECK(count_noncanonical_bools(from_memory(npy(dictionary("|u1", "(1,)"), "\5"))) == 0);
 }
 
-TEST_CASE("npy: mutated files are read or refused, never worse") {
+TEST_CASE("npy: mutated files are read or refused, without a crash") {
   const std::string good = file_of(counting(DType::kInt16, {3, 4}));
   ReadOptions options;
   options.max_bytes = 1 << 20;

@@ -41,7 +41,7 @@ small = npy(np.arange(6, dtype='i2').reshape(2, 3))
 
 }  // namespace
 
-TEST_CASE("npz: what np.savez and np.savez_compressed wrote is read") {
+TEST_CASE("npz: files of np.savez and np.savez_compressed are read") {
   const Scratch scratch;
   python(scratch, R"(
 rng = np.random.default_rng(1)
@@ -104,13 +104,13 @@ put(local + small + central + end))");
   CHECK(read(bytes).as<std::int16_t>()[5] == 5);
 }
 
-TEST_CASE("npz: an unknown key lists the known ones") {
+TEST_CASE("npz: the error about an unknown key lists the known ones") {
   const std::string bytes = archive("put(made([('a.npy', small), ('b.npy', small)]))");
   CHECK(npz_refusal(bytes, "c") == "m.npz: no array 'c'; it has a, b");
   CHECK(npz_refusal(archive("put(made([('x.txt', b'')]))")) == "m.npz: no array 'a'; it has none");
 }
 
-TEST_CASE("npz: encryption and other methods are refused") {
+TEST_CASE("npz: encrypted members and unknown compression methods are refused") {
   CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') + 8, b'\1\0')))")),
@@ -121,7 +121,7 @@ put(patch(d, d.index(b'PK\1\2') + 8, b'\1\0')))")),
                  "zip method 14"));
 }
 
-TEST_CASE("npz: two members of one name are refused") {
+TEST_CASE("npz: two members of the same name are refused") {
   CHECK(npz_refusal(archive("put(made([('a.npy', small), ('a.npy', small)]))")) ==
         "m.npz: bad zip archive: two members named a.npy");
 }
@@ -165,7 +165,7 @@ put(patch(d, len(d) - 18, b'\1\0')))")),
                  "split over several files"));
 }
 
-TEST_CASE("npz: damaged data is refused by its checksum") {
+TEST_CASE("npz: damaged data is found by its checksum") {
   CHECK(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') - 1, b'\x55')))")) ==
@@ -180,7 +180,7 @@ put(patch(d, 300, b'\xff' * 300)))")),
                  "m.npz:a: bad zip member: "));
 }
 
-TEST_CASE("npz: a member that ends early or late is refused") {
+TEST_CASE("npz: a member that is shorter or longer than declared is refused") {
   CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', npy(np.arange(5000)))], 8)
 c = d.index(b'PK\1\2')
@@ -199,7 +199,8 @@ put(patch(patch(d, c + 24, struct.pack('<I', len(small))), c + 16, struct.pack('
                  "unpacks to more than its declared size"));
 }
 
-TEST_CASE("npz: bombs are refused from their first bytes") {
+TEST_CASE(
+    "npz: a member whose declared size is too large or impossible is refused before unpacking") {
   const std::string bomb = archive("put(made([('a.npy', npy(np.zeros(1 << 26, bool)))], 8))");
   REQUIRE(bomb.size() < 200000);
   ReadOptions options;
@@ -216,7 +217,7 @@ put(patch(d, d.index(b'PK\1\2') + 24, struct.pack('<I', 100))))")),
                  "cannot give its declared size of 100"));
 }
 
-TEST_CASE("npz: a pipe is held whole only up to max_bytes") {
+TEST_CASE("npz: a pipe is kept in memory only up to max_bytes") {
   const std::string bytes = archive("put(made([('a.npy', npy(np.zeros(5000, 'i4')))]))");
   ReadOptions options;
   options.max_bytes = 10000;
@@ -225,7 +226,7 @@ TEST_CASE("npz: a pipe is held whole only up to max_bytes") {
                  "held whole and exceeds the limit of 10000 bytes"));
 }
 
-TEST_CASE("npz: other content is refused by what it looks like") {
+TEST_CASE("npz: the error about a file of another format says what it looks like") {
   CHECK(npz_refusal("just text") == "m.npz: not an .npz file; it looks like text");
   CHECK(npz_refusal("") == "m.npz: not an .npz file; it looks like an empty file");
   CHECK(contains(npz_refusal(archive("put(made([('a.npy', b'not numpy')]))")),
@@ -234,14 +235,14 @@ TEST_CASE("npz: other content is refused by what it looks like") {
                  "m.npz:a: contains Python objects"));
 }
 
-TEST_CASE("npz: a header that cannot be listed is named by file and array") {
+TEST_CASE("npz: the error about an unreadable header names the file and the array") {
   const std::string nested = archive("put(made([('a.npy', made([('x', b'y')]))]))");
   const NpzArchive outer(ByteSource::from_memory("m.npz", as_bytes(nested)));
   CHECK(error_of([&] { outer.outline("a"); }) ==
         "m.npz:a: not a .npy file; it looks like a zip archive (.npz)");
 }
 
-TEST_CASE("npz: mutated archives are read or refused, never worse") {
+TEST_CASE("npz: mutated archives are read or refused, without a crash") {
   const std::string good = archive("put(made([('a.npy', small), ('b.npy', small)], 8))");
   ReadOptions options;
   options.max_bytes = 1 << 20;

@@ -25,7 +25,7 @@ Tensor ramp(DType dtype, std::vector<Index> shape) {
 
 }  // namespace
 
-TEST_CASE("npz: files are byte for byte those of np.savez") {
+TEST_CASE("npz: written files equal those of np.savez byte for byte") {
   const Scratch scratch;
   python(scratch, R"(
 def ramp(t, *s):
@@ -49,7 +49,7 @@ np.savez('empty.npz')
   CHECK(written({}) == slurp(scratch / "empty.npz"));
 }
 
-TEST_CASE("npz: more members than 16 bits count make zip64 records as in Python") {
+TEST_CASE("npz: more than 65535 members are written with zip64 records, as Python does") {
   const Scratch scratch;
   python(scratch, R"(
 np.savez('m.npz', **{str(i): np.zeros((), bool) for i in range(65536)})
@@ -63,7 +63,7 @@ np.savez('m.npz', **{str(i): np.zeros((), bool) for i in range(65536)})
   CHECK(archive.read("65535").shape().empty());
 }
 
-TEST_CASE("npz: names that an archive cannot hold are refused") {
+TEST_CASE("npz: names that an archive cannot store are refused") {
   const Tensor tensor(DType::kBool, {1});
   CHECK(error_of([&] {
           written({{"a", tensor}, {"a", tensor}});
@@ -73,7 +73,7 @@ TEST_CASE("npz: names that an archive cannot hold are refused") {
   CHECK(contains(error_of([&] { written({{std::string("a\0b", 3), tensor}}); }), "cannot name"));
 }
 
-TEST_CASE("npz: every dtype is read as it was written") {
+TEST_CASE("npz: every dtype is read back as it was written") {
   std::vector<NamedTensor> arrays;
   for (const DType dtype : npy_dtypes()) {
     arrays.push_back({std::string(name(dtype)), counting(dtype, {3, 5})});

@@ -25,7 +25,7 @@ MaskWriteOptions as_kind(ArrayKind kind) {
 
 }  // namespace
 
-TEST_CASE("numpy: every dtype, shape, order of axes and of bytes reads equal and writes equal") {
+TEST_CASE("numpy: every dtype, shape, order of axes and byte order is exchanged without a change") {
   const Scratch folder;
   const std::string files = exchange(folder, "write");
   std::filesystem::create_directory(folder / "out");
@@ -46,7 +46,7 @@ TEST_CASE("numpy: every dtype, shape, order of axes and of bytes reads equal and
   CHECK(exchange(folder, "check") == std::to_string(copied) + "\n");
 }
 
-TEST_CASE("numpy: masks of every kind mean the same there") {
+TEST_CASE("numpy: masks of every kind open the same cells in numpy") {
   const Scratch folder;
   Tensor square(DType::kBool, {2, 3, 7, 7});
   for (std::size_t i = 0; i < square.as<std::uint8_t>().size(); ++i) {

@@ -52,7 +52,7 @@ std::vector<std::string> chunk_names(const std::vector<std::byte>& png) {
 
 }  // namespace
 
-TEST_CASE("png: pixels survive for palettes of every depth", "[png]") {
+TEST_CASE("png: the pixels of palettes of every depth are read back", "[png]") {
   std::mt19937 random(2);
   for (const std::size_t n : {1u, 2u, 3u, 4u, 5u, 16u, 17u, 256u}) {
     for (const auto& [width, height] :
@@ -74,7 +74,7 @@ TEST_CASE("png: pixels survive for palettes of every depth", "[png]") {
   }
 }
 
-TEST_CASE("png: bytes hold no date or text and are always the same", "[png]") {
+TEST_CASE("png: files contain no date or text, and are always the same", "[png]") {
   const Palette palette = colors(3);
   const std::vector<std::uint8_t> pixels(10000, 2);
   const auto png = png_bytes({100, 100, palette, pixels});
@@ -91,7 +91,7 @@ TEST_CASE("png: bytes hold no date or text and are always the same", "[png]") {
   }
 }
 
-TEST_CASE("png: what cannot be an image is refused", "[png]") {
+TEST_CASE("png: sizes that no image can have are refused", "[png]") {
   const Palette palette = colors(2);
   const std::vector<std::uint8_t> pixels(6, 1);
   CHECK_THROWS_AS(png_bytes({0, 6, palette, {}}), Error);

@@ -44,7 +44,7 @@ Shape shape_written(const Mask& mask, Index rank) {
 
 }  // namespace
 
-TEST_CASE("rank: arrays with the axes of a mask come back in their shape, in every format") {
+TEST_CASE("rank: arrays are written in the shape in which they were read, in every format") {
   const std::string file = GENERATE(from_range(kFiles));
   const ArrayKind kind = GENERATE(ArrayKind::kDense, ArrayKind::kBias, ArrayKind::kBlockmap);
   const Shape shape = GENERATE(Shape{4, 6}, Shape{1, 4, 6}, Shape{2, 4, 6}, Shape{1, 1, 4, 6},
@@ -53,7 +53,7 @@ TEST_CASE("rank: arrays with the axes of a mask come back in their shape, in eve
   CHECK(shape_after(kind, shape, file) == shape);
 }
 
-TEST_CASE("rank: ids and padding come back with or without a batch, in every format") {
+TEST_CASE("rank: ids and padding are written with a batch axis only if they were read with one") {
   const std::string file = GENERATE(from_range(kFiles));
   const ArrayKind kind =
       GENERATE(ArrayKind::kSegments, ArrayKind::kPadding, ArrayKind::kKeyPadding);
@@ -62,7 +62,7 @@ TEST_CASE("rank: ids and padding come back with or without a batch, in every for
   CHECK(shape_after(kind, shape, file) == shape);
 }
 
-TEST_CASE("rank: a result that does not fit has all axes") {
+TEST_CASE("rank: a result that does not fit the number of axes is written with all axes") {
   const auto mask = [](Index batch, Index heads) {
     const Mask one = mask_from_dense(ones(ArrayKind::kDense, {4, 6}));
     return Mask::make(batch, heads, 4, 6, [&](Index, Index) { return one.plane(0, 0); });
@@ -77,7 +77,7 @@ TEST_CASE("rank: a result that does not fit has all axes") {
   CHECK(shape_written(mask(1, 1), 4) == Shape{1, 1, 4, 6});
 }
 
-TEST_CASE("rank: lengths do not have the axes of the mask") {
+TEST_CASE("rank: a mask that is read from lengths is written with all axes") {
   const Folder folder;
   Tensor lengths(DType::kInt32, {3});
   std::ranges::copy(std::vector<std::int32_t>{0, 2, 5}, lengths.as<std::int32_t>().begin());

@@ -39,7 +39,7 @@ std::string header_refusal(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("safetensors: every dtype and shape survives writing and reading") {
+TEST_CASE("safetensors: tensors of every dtype and shape are written and read back") {
   const DType dtype = GENERATE(from_range(test::all_dtypes()));
   const std::vector<Index> shape =
       GENERATE(std::vector<Index>{}, std::vector<Index>{0, 4}, std::vector<Index>{3, 5},
@@ -62,7 +62,7 @@ TEST_CASE("safetensors: every dtype and shape survives writing and reading") {
   CHECK(std::ranges::equal(piped.read("mask").bytes(), written.bytes()));
 }
 
-TEST_CASE("safetensors: the bytes are those of the reference implementation") {
+TEST_CASE("safetensors: written files equal those of the reference implementation") {
   const Scratch folder;
   const Tensor mask = counting(DType::kBool, {2, 3});
   const ArrayRef array{"a\"b", &mask};
@@ -72,7 +72,8 @@ TEST_CASE("safetensors: the bytes are those of the reference implementation") {
              text_of(mask.bytes())));
 }
 
-TEST_CASE("8-bit floats: .npy, .npz and HDF5 have no name for them, and keep what was there") {
+TEST_CASE(
+    "8-bit floats: .npy, .npz and HDF5 cannot store them, and a failed write keeps the file") {
   const Scratch folder;
   const Tensor kept = counting(DType::kBool, {3});
   for (const DType dtype : {DType::kFloat8E4M3, DType::kFloat8E5M2}) {
@@ -89,7 +90,7 @@ TEST_CASE("8-bit floats: .npy, .npz and HDF5 have no name for them, and keep wha
   }
 }
 
-TEST_CASE("safetensors: blanks, metadata, any order and unknown types are read") {
+TEST_CASE("safetensors: headers with blanks, metadata, any order and unknown types are read") {
   const std::string bytes =
       file("{ \"__metadata__\" : {\"format\":\"pt\"}, " + tensor("w", "F8_E4M3FNUZ", "2", "4,6") +
                "," + tensor("m", "BOOL", "2,2", "0,4") + "," + tensor("e", "I32", "0", "6,6") +
@@ -171,7 +172,7 @@ TEST_CASE("safetensors: hostile files are refused") {
   CHECK(text.find('\n') == std::string::npos);
 }
 
-TEST_CASE("safetensors: lengths that lie cost nothing") {
+TEST_CASE("safetensors: memory is not allocated for wrong lengths") {
   const auto with_length = [](std::uint64_t length, const std::string& rest) {
     std::string out(8, '\0');
     for (std::size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(length >> (8 * i));
@@ -193,7 +194,7 @@ TEST_CASE("safetensors: lengths that lie cost nothing") {
   CHECK(contains(header_refusal(file(deep + std::string(1'000'000, '['))), "a list in 'shape'"));
 }
 
-TEST_CASE("safetensors: the limit is for the tensor that is read") {
+TEST_CASE("safetensors: the limit applies to the tensor that is read, not to the file") {
   const std::string bytes = file("{" + tensor("big", "U8", "1000", "0,1000") + "," +
                                      tensor("small", "U8", "2", "1000,1002") + "}",
                                  std::string(1002, 'x'));
@@ -204,7 +205,7 @@ TEST_CASE("safetensors: the limit is for the tensor that is read") {
   CHECK(contains(error_of([&] { opened.read("big", options); }), "the limit is 200"));
 }
 
-TEST_CASE("safetensors: a pipe is read forward") {
+TEST_CASE("safetensors: a pipe is read from front to back") {
   const std::string bytes =
       file("{" + tensor("a", "U8", "2", "0,2") + "," + tensor("b", "U8", "2", "2,4") + "}", "wxyz");
   const PipeSource pipe(bytes);
@@ -216,7 +217,7 @@ TEST_CASE("safetensors: a pipe is read forward") {
   CHECK(contains(error_of([&] { truncated.read("b"); }), "expected 2 bytes of data, got 1"));
 }
 
-TEST_CASE("append: the other arrays of a container survive") {
+TEST_CASE("append: the other arrays of a container are kept") {
   const std::string suffix = GENERATE(".npz", ".safetensors");
   const Scratch folder;
   const std::string path = folder / ("m" + suffix);
@@ -249,7 +250,7 @@ TEST_CASE("append: the other arrays of a container survive") {
   CHECK(folder.entries() == 2);
 }
 
-TEST_CASE("append: an .npz equals one written at once, and metadata stays") {
+TEST_CASE("append: an .npz equals one that is written at once, and metadata is kept") {
   const Scratch folder;
   const Tensor a = counting(DType::kBool, {5, 5});
   const Tensor b = counting(DType::kFloat32, {2, 3});
@@ -273,7 +274,7 @@ TEST_CASE("append: an .npz equals one written at once, and metadata stays") {
   CHECK(std::ranges::equal(opened.read("a").bytes(), a.bytes()));
 }
 
-TEST_CASE("safetensors: names that cannot be are refused") {
+TEST_CASE("safetensors: invalid names are refused") {
   const Scratch folder;
   const Tensor a = counting(DType::kBool, {1});
   const auto write = [&](std::vector<ArrayRef> arrays) {

@@ -86,7 +86,7 @@ int sum() {
 namespace maskctl {
 namespace {
 
-TEST_CASE("apply: every spelling applies the steps, and std::apply is still found") {
+TEST_CASE("apply: every way to call it applies the steps, and std::apply can be called too") {
   const Mask open = full_mask(1, 1, 5, 5);
   const Chain steps = {step::Causal()};
   const Mask causal = maskctl::apply(open, steps[0]);
@@ -98,7 +98,7 @@ TEST_CASE("apply: every spelling applies the steps, and std::apply is still foun
   CHECK(with_both::sum() == 3);
 }
 
-TEST_CASE("apply: steps are applied in their order") {
+TEST_CASE("apply: steps are applied in order") {
   const Mask open = full_mask(1, 1, 5, 5);
   CHECK(apply(open, {step::Causal(), step::Window{.left = 0}}).count() == 5);
   CHECK(apply(open, std::vector<Step>()).count() == 25);

@@ -43,7 +43,7 @@ Tensor ints(Shape shape, const std::vector<std::int64_t>& values, DType dtype = 
 
 }  // namespace
 
-TEST_CASE("bits: packing and unpacking equal plain loops at any alignment") {
+TEST_CASE("bits: packing and unpacking equals plain loops at any alignment") {
   const Shape shape = GENERATE(Shape{1, 1, 1, 1}, Shape{3, 2, 1, 1}, Shape{1, 1, 5, 7},
                                Shape{2, 3, 5, 13}, Shape{2, 1, 65, 64}, Shape{1, 2, 3, 200},
                                Shape{7, 1, 1, 3}, Shape{1, 1, 300, 129}, Shape{2, 2, 64, 128});
@@ -59,7 +59,7 @@ TEST_CASE("bits: packing and unpacking equal plain loops at any alignment") {
   }
 }
 
-TEST_CASE("bits: bands of a large mask join without a seam") {
+TEST_CASE("bits: a large mask that is packed in parts equals its twin") {
   const Index keys = GENERATE(4099, 8192);
   const Dense dense = random_dense({2, 1, 2500, keys}, 5);
   const Tensor bits = bits_from_mask(twin::mask_of(dense), 1 << 24);
@@ -67,7 +67,7 @@ TEST_CASE("bits: bands of a large mask join without a seam") {
   CHECK(twin::dense_of(mask_from_bits(bits.bytes(), Shape{2, 1, 2500, keys})) == dense);
 }
 
-TEST_CASE("bits: empty masks have no bytes and wrong sizes are refused") {
+TEST_CASE("bits: empty masks have no bytes, and wrong sizes are refused") {
   for (const Shape& shape : {Shape{0, 1, 2, 2}, Shape{1, 1, 0, 3}, Shape{1, 1, 3, 0}}) {
     const Mask mask = Mask::make(shape[0], shape[1], shape[2], shape[3],
                                  [&](Index, Index) { return empty_plane(shape[2], shape[3]); });
@@ -88,7 +88,7 @@ TEST_CASE("bits: empty masks have no bytes and wrong sizes are refused") {
   CHECK_THROWS_AS(bits_from_mask(Mask(full_plane(100, 100)), 1000), Error);
 }
 
-TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
+TEST_CASE("bias: packing equals plain loops for each dtype, fill and length") {
   const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64,
                                DType::kFloat8E5M2);
   const BiasFill fill = GENERATE(BiasFill::kInf, BiasFill::kMin);
@@ -120,7 +120,7 @@ TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
   CHECK_FALSE(first_not_bias({dtype}, bias.bytes()));
 }
 
-TEST_CASE("bias: other numbers are found, and minus zero is open") {
+TEST_CASE("bias: the first number that is neither open nor closed is found; minus zero is open") {
   const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64);
   Tensor numbers(DType::kFloat64, {70});
   numbers.as<double>()[0] = -0.0;
@@ -133,7 +133,7 @@ TEST_CASE("bias: other numbers are found, and minus zero is open") {
   CHECK(first_not_bias({dtype}, bias.bytes()) == 66);
 }
 
-TEST_CASE("bias: in 8 bits the same numbers close, those that a type can hold") {
+TEST_CASE("bias: 8-bit floats are closed by the same numbers as others") {
   for (const DType dtype : {DType::kFloat8E4M3, DType::kFloat8E5M2}) {
     for (const std::optional<double> limit :
          {std::optional<double>(), std::optional(-1.0), std::optional(-100.0),
@@ -157,7 +157,7 @@ TEST_CASE("bias: in 8 bits the same numbers close, those that a type can hold") 
   }
 }
 
-TEST_CASE("bias: what stacks write for closed is closed, and named by who writes it") {
+TEST_CASE("bias: numbers that other programs write for closed cells are closed, and named") {
   struct Written {
     double number;
     DType of, held;  // the number is rounded to `of`, then saved as `held`
@@ -194,7 +194,7 @@ TEST_CASE("bias: what stacks write for closed is closed, and named by who writes
   }
 }
 
-TEST_CASE("bias: -1e4 beside larger numbers is a penalty, and a limit says what closes") {
+TEST_CASE("bias: -1e4 beside lower numbers is a penalty, unless a limit says that it closes") {
   Tensor numbers(DType::kFloat32, {5});
   const auto values = numbers.as<float>();
   values[1] = -10000;
@@ -215,7 +215,7 @@ TEST_CASE("bias: -1e4 beside larger numbers is a penalty, and a limit says what 
   CHECK(first_not_bias({DType::kFloat32, -10000.0}, numbers.bytes()) == 4);
 }
 
-TEST_CASE("flags of tokens: axes of one and additive floats") {
+TEST_CASE("token flags are read from axes of extent 1 and from additive floats") {
   Tensor bias(DType::kFloat32, {2, 1, 1, 3});
   bias.as<float>()[2] = -10000;
   bias.as<float>()[4] = -10000;
@@ -230,7 +230,7 @@ TEST_CASE("flags of tokens: axes of one and additive floats") {
   CHECK(token_flags(Tensor(DType::kInt64, {2, 3, 4})).shape() == Shape{2, 3, 4});
 }
 
-TEST_CASE("positions: a document starts wherever the count does not go on") {
+TEST_CASE("positions: a document starts wherever the count does not increase by 1") {
   const auto documents = [](const std::vector<std::int64_t>& positions) {
     const Tensor ids = documents_from_positions(ints({std::ssize(positions)}, positions));
     const auto all = ids.as<std::int32_t>();
@@ -260,7 +260,7 @@ TEST_CASE("positions: a document starts wherever the count does not go on") {
   CHECK_THROWS_AS(documents_from_positions(ints({1, 1, 1}, {0})), Error);
 }
 
-TEST_CASE("block maps: full blocks open, cut at the extents") {
+TEST_CASE("block maps: full blocks are open, and blocks at the edge are cut") {
   const Tensor map = ints({2, 1, 2, 3}, {0, 2, 0, 2, 0, 2, 2, 2, 2, 0, 0, 0}, DType::kUInt8);
   const Mask whole = mask_from_blockmap(map, 2, 3);
   const Dense expected = twin::make(2, 1, 4, 9, [&](Index b, Index, Index i, Index j) {

@@ -66,7 +66,7 @@ TEST_CASE("a transposed tile has bit r of column c where row r has bit c", "[bit
   CHECK(equal);
 }
 
-TEST_CASE("products take the halves of a word apart", "[bit_tiles]") {
+TEST_CASE("products multiply both halves of a word separately", "[bit_tiles]") {
   const auto columns = random_words(kTileSpan, 5);
   auto sums = random_words(kTileSpan, 6);
   auto expected = sums;
@@ -77,7 +77,7 @@ TEST_CASE("products take the halves of a word apart", "[bit_tiles]") {
   CHECK(sums == expected);
 }
 
-TEST_CASE("hashes of words differ when one bit does", "[bit_tiles]") {
+TEST_CASE("changing any bit of the words changes their hash", "[bit_tiles]") {
   for (const std::size_t n : {1u, 2u, 7u, 8u, 9u, 33u}) {
     const auto random = random_words(n, 7);
     auto words = random_words(n, 8);
@@ -91,7 +91,7 @@ TEST_CASE("hashes of words differ when one bit does", "[bit_tiles]") {
   }
 }
 
-TEST_CASE("column sums do not depend on the form of the rows", "[column_sums]") {
+TEST_CASE("column sums do not depend on how the rows are stored", "[column_sums]") {
   std::mt19937 random(9);
   const auto dense = twin::matrix(200, 700, [&](Index, Index) { return random() % 3 == 0; });
   ColumnSums by_runs(700), by_words(700), mixed(700), rest(700);
@@ -118,7 +118,7 @@ TEST_CASE("column sums do not depend on the form of the rows", "[column_sums]") 
   }
 }
 
-TEST_CASE("columns of equal sums that differ get different ids", "[segment_ids]") {
+TEST_CASE("different columns with equal sums get different ids", "[segment_ids]") {
   for (const bool as_words : {false, true}) {
     const PlanePtr plane = colliding_columns(as_words);
     const auto columns = [&] {

@@ -15,7 +15,7 @@ std::optional<Cell> cell(std::string_view text) {
   return Cell{parts->batch.value_or(0), parts->head.value_or(0), *parts->query, *parts->key};
 }
 
-TEST_CASE("cell: what is written is read, in each spelling", "[cell]") {
+TEST_CASE("cell: the text of a cell is read back, in each spelling", "[cell]") {
   std::mt19937_64 random(3);
   for (int i = 0; i < 200; ++i) {
     const auto number = [&] { return static_cast<Index>(random() % (Index{1} << (i % 31 + 1))); };
@@ -34,7 +34,7 @@ TEST_CASE("cell: what is written is read, in each spelling", "[cell]") {
   }
 }
 
-TEST_CASE("cell: a part of one names what it has, and other texts are none", "[cell]") {
+TEST_CASE("cell: a text may name only some indices; other texts are refused", "[cell]") {
   const auto parts = cell_from("head 3");
   REQUIRE(parts);
   CHECK(parts->head == 3);

@@ -65,7 +65,7 @@ Errc code_of(const RunArrays& arrays) {
 
 }  // namespace
 
-TEST_CASE("a dense array of any dtype survives a round trip") {
+TEST_CASE("a dense array of any dtype is read and written unchanged") {
   const DType dtype = GENERATE(from_range(test::all_dtypes()));
   const Index keys = GENERATE(1, 63, 64, 65, 200, 5000);
   CAPTURE(name(dtype), keys);
@@ -77,7 +77,7 @@ TEST_CASE("a dense array of any dtype survives a round trip") {
   CHECK(cells_of(mask) == cells);
 }
 
-TEST_CASE("ranks 2, 3 and 4 place batch and head") {
+TEST_CASE("arrays of 2, 3 and 4 axes have their batch and heads in the right places") {
   const Cells cells = random_cells(2 * 3 * 4 * 5, 1, 0.5);
   const Mask four = mask_from_dense(bool_tensor({2, 3, 4, 5}, cells));
   CHECK(shape_text(four) == "[B 2, H 3, Q 4, K 5]");
@@ -90,13 +90,13 @@ TEST_CASE("ranks 2, 3 and 4 place batch and head") {
   CHECK(cells_of(two) == cells);
 }
 
-TEST_CASE("other ranks are refused") {
+TEST_CASE("arrays of other ranks are refused") {
   CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {4})), Error);
   CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {})), Error);
   CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {1, 1, 1, 2, 2})), Error);
 }
 
-TEST_CASE("equal planes are shared and others are not") {
+TEST_CASE("equal planes are stored once, different ones are not") {
   Cells cells = random_cells(4 * 70 * 70, 3, 0.5);
   const auto plane = cells.begin() + 70 * 70;
   std::copy(plane, plane + 70 * 70, cells.begin() + 3 * 70 * 70);
@@ -106,7 +106,7 @@ TEST_CASE("equal planes are shared and others are not") {
   CHECK(cells_of(mask) == cells);
 }
 
-TEST_CASE("planes that differ in a single cell are distinguished") {
+TEST_CASE("planes that differ in a single cell are stored separately") {
   Cells cells(2 * 8 * 8, 1);
   cells[8 * 8 + 63] = 0;
   const Mask mask = mask_from_dense(bool_tensor({2, 8, 8}, cells));
@@ -115,7 +115,7 @@ TEST_CASE("planes that differ in a single cell are distinguished") {
   CHECK(same_cells(*mask.plane(0, 0), *full_plane(8, 8)));
 }
 
-TEST_CASE("nonzero elements are open whatever their value") {
+TEST_CASE("elements other than 0 are open, also NaN") {
   Tensor array(DType::kFloat32, {1, 6});
   const float values[] = {0.0F, -0.0F, 1.0F, 0.5F, NAN, -INFINITY};
   std::copy(std::begin(values), std::end(values), array.as<float>().begin());
@@ -126,7 +126,7 @@ TEST_CASE("nonzero elements are open whatever their value") {
   CHECK(element_text(DType::kFloat32, array.bytes(), 5) == "-inf");
 }
 
-TEST_CASE("packing reports whether all elements are 0 or 1 in every dtype") {
+TEST_CASE("packing reports in every dtype whether all elements are 0 or 1") {
   const DType dtype = GENERATE(from_range(test::all_dtypes()));
   CAPTURE(name(dtype));
   Tensor numbers(DType::kInt64, {130});
@@ -147,7 +147,7 @@ TEST_CASE("packing reports whether all elements are 0 or 1 in every dtype") {
   CHECK(first_not_binary(dtype, array.bytes()) == 64);
 }
 
-TEST_CASE("expanded elements are those of astype") {
+TEST_CASE("expanded elements equal those of astype") {
   const DType dtype = GENERATE(from_range(test::all_dtypes()));
   CAPTURE(name(dtype));
   const Cells cells = random_cells(77, 9, 0.5);
@@ -157,7 +157,7 @@ TEST_CASE("expanded elements are those of astype") {
   CHECK(std::memcmp(out.bytes().data(), expected.bytes().data(), out.bytes().size()) == 0);
 }
 
-TEST_CASE("rows of words and rows of runs unpack to the same bytes") {
+TEST_CASE("rows stored as words and as runs are unpacked to the same bytes") {
   const Cells cells = random_cells(300 * 300, 5, 0.5);
   const Mask dense = mask_from_dense(bool_tensor({300, 300}, cells));
   const PlanePtr causal = diagonal_band(300, 300, -kUnbounded, 0);
@@ -179,7 +179,7 @@ TEST_CASE("arrays without cells give masks without cells") {
   CHECK_THROWS_AS(mask_from_dense(Tensor(DType::kBool, {1, 1, Index{1} << 30, 0})), Error);
 }
 
-TEST_CASE("a dense array over the limit is refused before it is made") {
+TEST_CASE("a dense array beyond the limit is refused before memory is allocated") {
   const Mask huge(diagonal_band(Index{1} << 20, Index{1} << 20, 0, 0));
   CHECK_THROWS_AS(dense_from_mask(huge, Index{1} << 30), Error);
   const Mask small(full_plane(10, 10));
@@ -187,7 +187,7 @@ TEST_CASE("a dense array over the limit is refused before it is made") {
   CHECK(dense_from_mask(small, 100).elements() == 100);
 }
 
-TEST_CASE("runs hold a mask without loss") {
+TEST_CASE("a mask written as runs is read back unchanged") {
   const double density = GENERATE(0.0, 0.02, 0.5, 0.98, 1.0);
   const Index keys = GENERATE(1, 64, 100, 1000);
   CAPTURE(density, keys);
@@ -203,7 +203,7 @@ TEST_CASE("runs hold a mask without loss") {
   CHECK(back.distinct().size() == mask.distinct().size());
 }
 
-TEST_CASE("runs are what a plain loop over the cells finds") {
+TEST_CASE("runs equal those that a plain loop over the cells finds") {
   const Cells cells = random_cells(6 * 40, 11, 0.6);
   const RunArrays arrays = runs_from_mask(mask_from_dense(bool_tensor({6, 40}, cells)), 1 << 20);
   std::vector<std::int64_t> indptr{0};
@@ -222,7 +222,7 @@ TEST_CASE("runs are what a plain loop over the cells finds") {
   CHECK(as_int64(arrays.shape, "shape") == std::vector<std::int64_t>{1, 1, 6, 40});
 }
 
-TEST_CASE("runs of a million rows are made from their few lines") {
+TEST_CASE("runs of a million rows are made from the few lines that describe them") {
   const Index n = Index{1} << 20;
   const Mask mask(diagonal_band(n, n, -100, 0));
   const RunArrays arrays = runs_from_mask(mask, Index{1} << 25);
@@ -231,7 +231,7 @@ TEST_CASE("runs of a million rows are made from their few lines") {
   CHECK_THROWS_AS(runs_from_mask(mask, Index{1} << 20), Error);
 }
 
-TEST_CASE("hostile runs are refused") {
+TEST_CASE("invalid runs are refused") {
   CHECK(mask_from_runs(run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4})).count() == 4);
   const std::vector<RunArrays> bad{
       run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),  // the offsets of the rows decrease
@@ -262,7 +262,7 @@ TEST_CASE("hostile runs are refused") {
   }
 }
 
-TEST_CASE("rows of recurring ids are the same copied or made", "[dense]") {
+TEST_CASE("rows of recurring ids are the same if they are copied or computed", "[dense]") {
   std::mt19937 random(21);
   constexpr Index kRows = 500, kKeys = 333;
   for (const int kinds : {2, 40, 400}) {

@@ -57,14 +57,14 @@ std::vector<TileRun> tiles_of(const Plane& plane) {
 
 }  // namespace
 
-TEST_CASE("tiles: rows that throw leave nothing behind for the next call") {
+TEST_CASE("tiles: an exception in the rows of one plane does not affect the next call") {
   const PlanePtr empty = empty_plane(2, 64);
   REQUIRE(tiles_of(*empty).empty());
   CHECK_THROWS_AS(tiles_of(Failing()), std::runtime_error);
   CHECK(tiles_of(*empty).empty());
 }
 
-TEST_CASE("tiles: rows may ask for the tiles of another plane") {
+TEST_CASE("tiles: the rows of a plane may ask for the tiles of another plane") {
   const std::vector<TileRun> seen = tiles_of(Asking(full_plane(2, 64)));
   REQUIRE(seen.size() == 1);
   CHECK(seen[0].first == 0);
@@ -72,7 +72,7 @@ TEST_CASE("tiles: rows may ask for the tiles of another plane") {
   CHECK(seen[0].fill == Fill::kFull);
 }
 
-TEST_CASE("mask: planes and their numbers are checked") {
+TEST_CASE("mask: wrong numbers of planes are refused") {
   const PlanePtr plane = full_plane(2, 3);
   CHECK(error_of([&] {
           Mask(2, 2, {plane}, {0, 0, 0});
@@ -84,7 +84,7 @@ TEST_CASE("mask: planes and their numbers are checked") {
   CHECK_THROWS_AS(Mask(-1, -1, {plane}, {0}), Error);
 }
 
-TEST_CASE("window: an offset out of range is refused, whatever its sides") {
+TEST_CASE("window: an offset out of range is refused for any sides") {
   step::Window rule;
   rule.left = 3;
   rule.right = 0;

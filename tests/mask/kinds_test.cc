@@ -45,7 +45,7 @@ void check_cells(const Mask& mask, const Rule& rule) {
 
 }  // namespace
 
-TEST_CASE("a padding mask opens cells whose query and key are valid") {
+TEST_CASE("a padding mask opens cells whose query and key are both valid") {
   const DType dtype = GENERATE(DType::kBool, DType::kInt64, DType::kFloat32);
   const Ids valid = random_ids(3 * 40, 2, 0, 1);
   const Mask mask = mask_from_padding(tensor({3, 40}, valid, dtype));
@@ -65,7 +65,7 @@ TEST_CASE("a key padding mask opens valid keys for every query") {
   });
 }
 
-TEST_CASE("one axis of validity is one batch and equal rows are shared") {
+TEST_CASE("padding flags of one axis are one batch entry, and equal rows share a plane") {
   CHECK(mask_from_padding(tensor({4}, {1, 1, 1, 0})).batch() == 1);
   const Mask mask = mask_from_padding(tensor({3, 2}, {1, 0, 1, 1, 1, 0}));
   CHECK(mask.distinct().size() == 2);
@@ -74,7 +74,7 @@ TEST_CASE("one axis of validity is one batch and equal rows are shared") {
   CHECK_THROWS_AS(mask_from_padding(Tensor(DType::kBool, {Index{1} << 40, 0})), Error);
 }
 
-TEST_CASE("segments open cells of equal ids that are not the pad id") {
+TEST_CASE("segments open cells with equal ids that are not the pad id") {
   const int pad = GENERATE(-1, 0, 7);
   CAPTURE(pad);
   const Ids q = random_ids(4 * 30, 5, -1, 2);
@@ -86,7 +86,7 @@ TEST_CASE("segments open cells of equal ids that are not the pad id") {
   });
 }
 
-TEST_CASE("a batch of one on a side of segments serves the other side") {
+TEST_CASE("ids of one batch entry on one side are used for all entries of the other side") {
   const Ids q = random_ids(3 * 10, 5, 0, 2);
   const Ids kv = random_ids(12, 6, 0, 2);
   const Mask mask = mask_from_segments(tensor({3, 10}, q), tensor({12}, kv), -1);
@@ -102,7 +102,7 @@ TEST_CASE("a batch of one on a side of segments serves the other side") {
         "one of 1");
 }
 
-TEST_CASE("equal rows of segment ids are shared") {
+TEST_CASE("equal rows of segment ids share a plane") {
   const Tensor ids = tensor({4, 3}, {0, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1});
   const Mask mask = mask_from_segments(ids, ids, -1);
   CHECK(mask.distinct().size() == 2);
@@ -110,13 +110,13 @@ TEST_CASE("equal rows of segment ids are shared") {
   CHECK(mask.index_of(0, 0) != mask.index_of(1, 0));
 }
 
-TEST_CASE("cumulative lengths open one rectangle a document") {
+TEST_CASE("cumulative lengths open one square or rectangle per document") {
   const Mask mask = mask_from_cu_seqlens(tensor({4}, {0, 3, 3, 8}), tensor({4}, {0, 2, 6, 9}));
   CHECK(shape_text(mask) == "[B 1, H 1, Q 8, K 9]");
   check_cells(mask, [](Index, Index q, Index k) { return (q < 3 && k < 2) || (q >= 3 && k >= 6); });
 }
 
-TEST_CASE("tokens past the last document are closed") {
+TEST_CASE("tokens after the last document are closed") {
   const Tensor cu = tensor({3}, {0, 2, 5});
   const Mask mask = mask_from_cu_seqlens(cu, cu, 6, 7);
   CHECK(shape_text(mask) == "[B 1, H 1, Q 6, K 7]");
@@ -125,7 +125,7 @@ TEST_CASE("tokens past the last document are closed") {
   });
 }
 
-TEST_CASE("bad cumulative lengths name the first bad entry") {
+TEST_CASE("the error about bad cumulative lengths names the first bad entry") {
   const auto message = [](const Ids& values) {
     const Tensor cu = tensor({static_cast<Index>(values.size())}, values);
     return error_of([&] { mask_from_cu_seqlens(cu, cu); });
@@ -144,7 +144,7 @@ TEST_CASE("bad cumulative lengths name the first bad entry") {
   CHECK_THROWS_AS(mask_from_cu_seqlens(tensor({1, 2}, {0, 2}), two), Error);
 }
 
-TEST_CASE("start-end pairs open one rectangle a batch") {
+TEST_CASE("start-end pairs open one rectangle per batch entry") {
   const Mask mask =
       mask_from_pairs(tensor({6}, {1, 4, 2, 2, 0, 5}), tensor({6}, {0, 3, 1, 2, 5, 6}), 5, 6);
   CHECK(shape_text(mask) == "[B 3, H 1, Q 5, K 6]");
@@ -154,7 +154,7 @@ TEST_CASE("start-end pairs open one rectangle a batch") {
   });
 }
 
-TEST_CASE("bad pairs are refused with their number") {
+TEST_CASE("the error about a bad pair gives its number") {
   const auto message = [](const Ids& values) {
     const Tensor pairs = tensor({static_cast<Index>(values.size())}, values);
     return error_of([&] { mask_from_pairs(pairs, pairs, 5, 5); });

@@ -126,7 +126,7 @@ Dense of_validity(const std::vector<std::uint8_t>& valid) {
 
 }  // namespace
 
-TEST_CASE("nearest: every small mask keeps what its kind can hold, and the loss is exact") {
+TEST_CASE("nearest: for every small mask the loss is exact, and 0 if the kind can hold the mask") {
   for (Index q = 1; q <= 3; ++q) {
     for (Index k = 1; k <= 3; ++k) {
       const Meanings segments = all_segments(q, k);
@@ -164,7 +164,7 @@ TEST_CASE("nearest: every small mask keeps what its kind can hold, and the loss 
   }
 }
 
-TEST_CASE("nearest: validity is that of tokens with any open cell") {
+TEST_CASE("nearest: a token is valid if any of its cells is open") {
   for (Index n = 1; n <= 4; ++n) {
     for (unsigned number = 0; number < 1U << (n * n); number += n == 4 ? 7 : 1) {
       const Dense dense = from_number(n, n, number);
@@ -192,7 +192,7 @@ TEST_CASE("nearest: validity is that of tokens with any open cell") {
   }
 }
 
-TEST_CASE("nearest: blocks open where any cell is") {
+TEST_CASE("nearest: a block is open if any of its cells is open") {
   for (unsigned number = 0; number < 1U << 12; ++number) {
     const Dense dense = from_number(3, 4, number);
     const Mask mask = twin::mask_of(dense);
@@ -218,7 +218,7 @@ TEST_CASE("nearest: blocks open where any cell is") {
   CHECK_THROWS_AS(opened_blocks(Mask(full_plane(4, 4)), 0, 4), Error);
 }
 
-TEST_CASE("nearest: batches have their own arrays and heads share them") {
+TEST_CASE("nearest: batch entries have arrays of their own, and heads share them") {
   // Head 0 of batch entry 0 opens [0, 2) x [0, 2), head 1 one cell more; batch entry 1 opens
   // nothing.
   const Dense dense = twin::make(2, 2, 4, 4, [](Index b, Index h, Index i, Index j) {
@@ -247,7 +247,7 @@ TEST_CASE("nearest: batches have their own arrays and heads share them") {
   CHECK(cu.changed == loss(cu));
 }
 
-TEST_CASE("nearest: ids step over a pad id that is not negative") {
+TEST_CASE("nearest: new ids skip a pad id that is not negative") {
   const Dense dense = of_ids({5, 5, -1, 7, 9}, {9, 5, 7, 7, -1});
   const Nearest ids = nearest_segments(twin::mask_of(dense), 1);
   CHECK(values(ids.q) == Ids{0, 0, 1, 2, 3});
@@ -255,7 +255,7 @@ TEST_CASE("nearest: ids step over a pad id that is not negative") {
   CHECK(ids.changed == 0);
 }
 
-TEST_CASE("nearest: packed words and empty extents") {
+TEST_CASE("nearest: masks stored as words, and masks without cells, are converted") {
   Dense dense(1, 1, 70, 130);
   dense.set(3, 64, true);
   dense.set(3, 129, true);
@@ -276,7 +276,7 @@ TEST_CASE("nearest: packed words and empty extents") {
   CHECK_THROWS_AS(nearest_padding(Mask(empty_plane(2, 3))), Error);
 }
 
-TEST_CASE("nearest: a million tokens cost no square") {
+TEST_CASE("nearest: a million tokens take no memory of the square of their number") {
   constexpr Index kTokens = 1 << 20;
   std::vector<Slab> slabs;
   for (Index begin = 0; begin < kTokens; begin += 20000) {

@@ -107,7 +107,7 @@ void compare_with_twin(const Integers& lens, std::int64_t chunk_size, DType dtyp
 
 }  // namespace
 
-TEST_CASE("packed sequences equal the twin for random lengths", "[packed]") {
+TEST_CASE("packed sequences equal plain loops for random lengths", "[packed]") {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     Integers lens(random() % 9);
@@ -117,7 +117,7 @@ TEST_CASE("packed sequences equal the twin for random lengths", "[packed]") {
   }
 }
 
-TEST_CASE("results keep the dtype of the cumulative lengths, except sequence ids", "[packed]") {
+TEST_CASE("results have the dtype of the cumulative lengths, except sequence ids", "[packed]") {
   for (const DType dtype : {DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8}) {
     const Tensor cu = tensor_of({0, 3, 5, 9}, dtype);
     CHECK(prepare_lens(cu).dtype() == dtype);
@@ -130,7 +130,7 @@ TEST_CASE("results keep the dtype of the cumulative lengths, except sequence ids
   }
 }
 
-TEST_CASE("shapes of packed results", "[packed]") {
+TEST_CASE("results of packed sequences have ejkernel's shapes", "[packed]") {
   const Tensor cu = tensor_of({0, 3, 3, 5});
   CHECK(prepare_lens(cu).shape() == std::vector<Index>{3});
   CHECK(prepare_token_indices(cu).shape() == std::vector<Index>{5, 2});
@@ -140,7 +140,7 @@ TEST_CASE("shapes of packed results", "[packed]") {
   CHECK(prepare_lens(tensor_of({})).elements() == 0);
 }
 
-TEST_CASE("cdiv rounds up for negative dividends too and keeps the shape", "[packed]") {
+TEST_CASE("cdiv rounds up for negative dividends too, and keeps the shape", "[packed]") {
   CHECK(values_of(cdiv(tensor_of({-27, -20, -10, -3, 0, 1, 9, 10, 11}), 10)) ==
         Integers{-2, -2, -1, 0, 0, 1, 1, 1, 2});
   Tensor scalar = tensor_of({-6});
@@ -154,7 +154,7 @@ TEST_CASE("cdiv rounds up for negative dividends too and keeps the shape", "[pac
   CHECK(values_of(cdiv(tensor_of({10, 1}), -3)) == Integers{-2, 1});
 }
 
-TEST_CASE("lengths of a mask are its row sums", "[packed]") {
+TEST_CASE("lengths from a padding mask are its row sums", "[packed]") {
   Tensor mask(DType::kInt32, {3, 4});
   std::ranges::copy(std::vector<std::int32_t>{1, 1, 1, 0, 0, 0, 0, 0, 2, -1, 5, 0},
                     mask.as<std::int32_t>().begin());
@@ -168,7 +168,8 @@ TEST_CASE("lengths of a mask are its row sums", "[packed]") {
   CHECK(values_of(prepare_lens_from_mask(Tensor(DType::kBool, {2, 0}))) == Integers{0, 0});
 }
 
-TEST_CASE("packed sequences refuse what is not a list of cumulative lengths", "[packed]") {
+TEST_CASE("functions of packed sequences refuse arrays that are no cumulative lengths",
+          "[packed]") {
   Tensor matrix = tensor_of({0, 1, 2, 3});
   matrix.reshape({2, 2});
   CHECK(code_of([&] { prepare_lens(matrix); }) == Errc::kShape);
@@ -181,7 +182,7 @@ TEST_CASE("packed sequences refuse what is not a list of cumulative lengths", "[
   CHECK(code_of([] { cdiv(Tensor(DType::kFloat32, {3}), 2); }) == Errc::kInvalidArgument);
 }
 
-TEST_CASE("hostile cumulative lengths allocate nothing", "[packed]") {
+TEST_CASE("no memory is allocated for hostile cumulative lengths", "[packed]") {
   const std::int64_t huge = std::int64_t{1} << 62;
   const Tensor cu = tensor_of({0, huge}, DType::kInt64);
   CHECK_THROWS_AS(prepare_position_ids(cu), Error);

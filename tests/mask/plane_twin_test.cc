@@ -59,7 +59,7 @@ unsigned apply_bits(Op op, unsigned a, unsigned b) {
   return 0;
 }
 
-TEST_CASE("all masks to 3x3 hold under every primitive") {
+TEST_CASE("all masks to 3x3 equal their twins under every operation") {
   std::mt19937 random(1);
   std::string first;
   for (Index q = 1; q <= 3 && first.empty(); ++q) {
@@ -74,7 +74,7 @@ TEST_CASE("all masks to 3x3 hold under every primitive") {
   REQUIRE(first == "");
 }
 
-TEST_CASE("all pairs of masks to 3x3 combine cell by cell") {
+TEST_CASE("all pairs of masks to 3x3 combine as their cells do") {
   constexpr unsigned kStride = test::kSanitized ? 5 : 1;
   std::size_t failed = 0;
   for (Index q = 1; q <= 3; ++q) {
@@ -95,7 +95,7 @@ TEST_CASE("all pairs of masks to 3x3 combine cell by cell") {
   REQUIRE(failed == 0);
 }
 
-TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
+TEST_CASE("a million random pairs of 4x4 masks combine as their cells do") {
   std::vector<PlanePtr> planes;
   for (unsigned bits = 0; bits < 1U << 16; ++bits) planes.push_back(plane_of_bits(bits, 4, 4));
   std::mt19937 random(2);
@@ -113,7 +113,7 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
   REQUIRE(failed == 0);
 }
 
-TEST_CASE("bands and shared lists of few runs combine to bands, of many they do not") {
+TEST_CASE("bands and shared lists of few runs combine to bands, lists of many runs do not") {
   constexpr std::int32_t n = 960, kRow = 160, kRun = 30;  // 6 blocks of rows that have 16 runs each
   std::vector<Run> runs;
   std::vector<Index> offsets = {0};
@@ -152,7 +152,7 @@ TEST_CASE("bands and shared lists of few runs combine to bands, of many they do 
         many->count() + causal->count() - combine(Op::kAnd, many, causal)->count());
 }
 
-TEST_CASE("every kind of plane holds under every primitive") {
+TEST_CASE("every kind of plane equals its twin under every operation") {
   for (int kind = 0; kind < kLeaves; ++kind) {
     std::mt19937 random(static_cast<unsigned>(kind));
     const Pick pick = pick_from(random);
@@ -172,7 +172,7 @@ TEST_CASE("every kind of plane holds under every primitive") {
   }
 }
 
-TEST_CASE("every pair of kinds combines to a plane that holds under every primitive") {
+TEST_CASE("every pair of kinds combines to a plane that equals its twin") {
   std::mt19937 random(3);
   const Pick pick = pick_from(random);
   for (int a = 0; a < kLeaves; ++a) {
@@ -199,7 +199,7 @@ TEST_CASE("every pair of kinds combines to a plane that holds under every primit
   }
 }
 
-TEST_CASE("a full or an empty plane gives the other one as it is, wherever that is the answer") {
+TEST_CASE("combining with a full or an empty plane returns an operand where that is the result") {
   const PlanePtr full = full_plane(5, 7), none = empty_plane(5, 7), other = dilated(5, 7, 2, 0);
   CHECK(combine(Op::kAnd, full, other) == other);
   CHECK(combine(Op::kAnd, other, none) == none);
@@ -233,7 +233,7 @@ TEST_CASE("planes without rows or without keys can be read") {
   }
 }
 
-TEST_CASE("planes of unequal extents do not combine") {
+TEST_CASE("planes of different extents cannot be combined") {
   const PlanePtr a = full_plane(3, 4), b = full_plane(4, 3);
   for (Op op : kOps) {
     REQUIRE_THROWS_AS(combine(op, a, b), Error);
@@ -241,14 +241,14 @@ TEST_CASE("planes of unequal extents do not combine") {
   }
 }
 
-TEST_CASE("extents past 2^31 - 1 or below zero are refused") {
+TEST_CASE("extents above 2^31 - 1 or below zero are refused") {
   REQUIRE_THROWS_AS(full_plane(Index{1} << 31, 1), Error);
   REQUIRE_THROWS_AS(full_plane(1, Index{1} << 31), Error);
   REQUIRE_THROWS_AS(full_plane(-1, 1), Error);
   REQUIRE(full_plane((Index{1} << 31) - 1, 1)->count() == (Index{1} << 31) - 1);
 }
 
-TEST_CASE("counts of planes at the largest extents are exact") {
+TEST_CASE("counts of planes of the largest extents are exact") {
   const Index n = (Index{1} << 31) - 1;
   const PlanePtr causal = diagonal_band(n, n, -kUnbounded, 0);
   CHECK(full_plane(n, n)->count() == n * n);
@@ -293,7 +293,7 @@ void check_chain(const Pick& pick, Index largest, std::string& error) {
   error = check_plane(now.plane, now.dense, random, 6);
 }
 
-TEST_CASE("chains of operations on planes to 300 keys hold under every primitive") {
+TEST_CASE("chains of operations on planes to 300 keys equal their twins") {
   const bool passed = rc::check("chains of planes", [] {
     const Pick pick = [](Index low, Index high) {
       return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Index>(low, high + 1));
@@ -305,7 +305,7 @@ TEST_CASE("chains of operations on planes to 300 keys hold under every primitive
   REQUIRE(passed);
 }
 
-TEST_CASE("chains of operations on planes of several stored parts hold under every primitive") {
+TEST_CASE("chains of operations on planes of several stored parts equal their twins") {
   std::mt19937 random(8);
   const Pick pick = pick_from(random);
   set_threads(3);  // from 128 rows on, threads decide how many parts are stored
@@ -317,7 +317,7 @@ TEST_CASE("chains of operations on planes of several stored parts hold under eve
   REQUIRE(error == "");
 }
 
-TEST_CASE("long chains of operations on small planes hold under every primitive") {
+TEST_CASE("long chains of operations on small planes equal their twins") {
   std::mt19937 random(5);
   const Pick pick = pick_from(random);
   std::string error;
@@ -343,7 +343,7 @@ Mask random_mask(const Pick& pick, Index b, Index h, Index q, Index k, Dense& de
   });
 }
 
-TEST_CASE("masks broadcast, complement, transpose, slice and reduce as arrays do") {
+TEST_CASE("masks are broadcast, complemented, transposed, sliced and reduced like arrays") {
   std::mt19937 random(6);
   const Pick pick = pick_from(random);
   std::size_t failed = 0;
@@ -375,7 +375,7 @@ TEST_CASE("masks broadcast, complement, transpose, slice and reduce as arrays do
   REQUIRE(failed == 0);
 }
 
-TEST_CASE("masks that do not broadcast are refused with both shapes") {
+TEST_CASE("the error about masks that cannot be broadcast names both shapes") {
   const auto mask = [](Index b, Index h, Index q, Index k) {
     return Mask::make(b, h, q, k, [&](Index, Index) { return full_plane(q, k); });
   };

@@ -42,7 +42,7 @@ void check_row(const Flags& flags, std::mt19937& random) {
   }
 }
 
-TEST_CASE("first keys and hulls are those of the cells") {
+TEST_CASE("the first key and the range of open keys of a row equal a loop over its cells") {
   std::mt19937 random(7);
   for (const std::size_t keys : {1U, 5U, 63U, 64U, 65U, 128U, 200U}) {
     for (const unsigned sparsity : {1U, 2U, 30U, 300U}) {

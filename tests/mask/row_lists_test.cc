@@ -45,7 +45,7 @@ std::string check_tiles_and_reading(const Plane& plane, const Dense& want, Index
   return first.empty() ? check_reading(plane, want, random, 6) : first;
 }
 
-TEST_CASE("tiles and counts of interleaved ids under clips are those of the cells") {
+TEST_CASE("tiles and counts of clipped interleaved ids equal the twin") {
   std::mt19937 random(7);
   std::string first;
   for (int round = 0; round < 120 && first.empty(); ++round) {
@@ -68,7 +68,7 @@ TEST_CASE("tiles and counts of interleaved ids under clips are those of the cell
   REQUIRE(first == "");
 }
 
-TEST_CASE("tiles and counts of block grids under clips are those of the cells") {
+TEST_CASE("tiles and counts of clipped block grids equal the twin") {
   std::mt19937 random(11);
   std::string first;
   for (int round = 0; round < 80 && first.empty(); ++round) {
@@ -94,7 +94,7 @@ TEST_CASE("tiles and counts of block grids under clips are those of the cells") 
   REQUIRE(first == "");
 }
 
-TEST_CASE("planes of the same lists under other clips combine cell by cell") {
+TEST_CASE("planes that clip the same lists differently combine as their cells do") {
   std::mt19937 random(12);
   std::string first;
   for (int round = 0; round < 300 && first.empty(); ++round) {
@@ -135,7 +135,7 @@ TEST_CASE("planes of the same lists under other clips combine cell by cell") {
   REQUIRE(first == "");
 }
 
-TEST_CASE("keys of lists that add up to more than 2^32 are counted") {
+TEST_CASE("counts of list keys beyond 2^32 are right") {
   const auto n = std::numeric_limits<std::int32_t>::max();
   const std::vector<Run> list{{0, n / 2}, {n / 2 + 1, n}};
   std::vector<Run> runs;
@@ -158,7 +158,7 @@ TEST_CASE("keys of lists that add up to more than 2^32 are counted") {
   });
 }
 
-TEST_CASE("one list under all rows gives full tiles") {
+TEST_CASE("rows that share one list have full tiles") {
   const Index n = 400;
   std::vector<Run> runs;
   for (std::int32_t at = 0; at < n; at += 40) runs.push_back({at, at + 33});
@@ -172,7 +172,7 @@ TEST_CASE("one list under all rows gives full tiles") {
   }
 }
 
-TEST_CASE("a tile is not full when a row of it sees nothing") {
+TEST_CASE("a tile is not full if one of its rows sees nothing") {
   const Index n = 400;
   std::vector<Run> runs;
   for (std::int32_t at = 0; at < n; at += 40) runs.push_back({at, at + 33});
@@ -187,7 +187,7 @@ TEST_CASE("a tile is not full when a row of it sees nothing") {
   }
 }
 
-TEST_CASE("tiles that lists keep for later calls count as their memory") {
+TEST_CASE("tiles that lists cache for later calls count as their memory") {
   std::vector<Run> runs;
   for (std::int32_t k = 0; k < 4000; k += 2) runs.push_back({k, k + 1});
   std::vector<RowRef> refs(64, RowRef{0, 0, 4000});

@@ -6,7 +6,7 @@
 
 using namespace maskctl;
 
-TEST_CASE("picked rows are the rows, for every kind of plane") {
+TEST_CASE("rows_of gives the picked rows for every kind of plane") {
   std::mt19937 random(3);
   const auto pick = twin::pick_from(random);
   for (int kind = 0; kind < twin::kLeaves; ++kind) {

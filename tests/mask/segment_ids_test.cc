@@ -38,7 +38,8 @@ Ids slow_row_classes(const twin::Dense& dense) {
 
 }  // namespace
 
-TEST_CASE("segment ids number rows and columns apart by first appearance", "[segment_ids]") {
+TEST_CASE("segment ids of rows and of columns are numbered separately, by first appearance",
+          "[segment_ids]") {
   const auto dense = twin::matrix(4, 3, [](Index q, Index k) { return q != 1 && k == q % 2 + 1; });
   const auto [q, k] = segment_ids_of_mask(*twin::plane_of_matrix(dense));
   CHECK(q == Ids{0, -1, 0, 1});
@@ -51,7 +52,7 @@ TEST_CASE("segment ids of a causal mask differ in every row and column", "[segme
   CHECK(k == Ids{0, 1, 2, 3});
 }
 
-TEST_CASE("segment ids of random masks agree with the pairwise rule", "[segment_ids]") {
+TEST_CASE("segment ids of random masks equal a comparison of all pairs of rows", "[segment_ids]") {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     const Index queries = random() % 12, keys = random() % 9;
@@ -64,7 +65,7 @@ TEST_CASE("segment ids of random masks agree with the pairwise rule", "[segment_
   }
 }
 
-TEST_CASE("segment ids of large masks agree with the pairwise rule in every tier",
+TEST_CASE("segment ids of large masks equal a comparison of all pairs, however rows are stored",
           "[segment_ids]") {
   std::mt19937 random(13);
   const auto check = [](const twin::Dense& dense, const PlanePtr& plane) {
@@ -100,7 +101,7 @@ TEST_CASE("segment ids of large masks agree with the pairwise rule in every tier
   }
 }
 
-TEST_CASE("segment ids of classes that rows see whole, in part or not agree with the pairwise rule",
+TEST_CASE("segment ids of classes that rows see fully or partly equal a comparison of all pairs",
           "[segment_ids]") {
   std::mt19937 random(17);
   const auto below = [&](Index n) { return static_cast<std::int32_t>(random() % n); };
@@ -127,7 +128,7 @@ TEST_CASE("segment ids of classes that rows see whole, in part or not agree with
   }
 }
 
-TEST_CASE("segment ids see through runs and words", "[segment_ids]") {
+TEST_CASE("segment ids of equal rows are equal, whether stored as runs or words", "[segment_ids]") {
   std::mt19937 random(11);
   twin::Dense dense = twin::matrix(60, 200, [&](Index, Index) { return random() % 2 == 0; });
   for (Index k = 0; k < 200; ++k) dense.set(41, k, dense.get(3, k));

@@ -216,7 +216,7 @@ std::string check_chain(const Pick& pick, Index largest, Index& refused) {
   return "";
 }
 
-TEST_CASE("chains of steps on small masks hold under every primitive") {
+TEST_CASE("chains of steps on small masks equal the twin under every operation") {
   std::mt19937 random(9);
   const Pick pick = pick_from(random);
   std::string error;
@@ -229,7 +229,7 @@ TEST_CASE("chains of steps on small masks hold under every primitive") {
   REQUIRE(refused > 0);  // such as document lengths where Q != K
 }
 
-TEST_CASE("chains of steps on masks of several stored parts hold under every primitive") {
+TEST_CASE("chains of steps on masks of several stored parts equal the twin") {
   std::mt19937 random(10);
   const Pick pick = pick_from(random);
   set_threads(3);  // from 128 rows on, threads decide how many parts are stored
@@ -242,7 +242,7 @@ TEST_CASE("chains of steps on masks of several stored parts hold under every pri
   REQUIRE(error == "");
 }
 
-TEST_CASE("chains of steps to 300 keys hold under every primitive") {
+TEST_CASE("chains of steps to 300 keys equal the twin under every operation") {
   const bool passed = rc::check("chains of steps", [] {
     const Pick pick = [](Index low, Index high) {
       return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Index>(low, high + 1));
@@ -332,7 +332,7 @@ std::vector<Misfit> misfits() {
   };
 }
 
-TEST_CASE("steps that do not fit are refused with one line that names the step") {
+TEST_CASE("the error about a step that does not fit is one line that names the step") {
   const Mask mask = Mask::make(3, 2, 3, 4, [](Index, Index) { return full_plane(3, 4); });
   const Dense dense(3, 2, 3, 4, true);
   for (const Misfit& misfit : misfits()) {
@@ -352,7 +352,7 @@ TEST_CASE("steps that do not fit are refused with one line that names the step")
   }
 }
 
-TEST_CASE("steps that just fit are taken") {
+TEST_CASE("steps at the limit of what fits are applied") {
   using namespace step;
   Judge judge(Dense(3, 2, 3, 4, true));
   judge(Causal{Align::kTopLeft, ints({0, 1, -1})}, "offsets of three batches");

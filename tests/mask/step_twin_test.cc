@@ -63,7 +63,7 @@ void for_all_masks(F&& f) {
   REQUIRE(steps > 0);
 }
 
-TEST_CASE("causal on all masks to 4x4") {
+TEST_CASE("causal equals the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool) {
     for (Align align : kAligns) {
       judge({step::Causal{align, {}}}, "causal" + text(static_cast<Index>(align)));
@@ -76,7 +76,7 @@ TEST_CASE("causal on all masks to 4x4") {
   });
 }
 
-TEST_CASE("causal with an offset for each batch on all masks to 4x4") {
+TEST_CASE("causal with an offset per batch entry equals the twin on all masks to 4x4") {
   std::mt19937 random(1);
   for_all_masks([&](Judge& judge, Index, Index, bool) {
     for (Align align : {Align::kTopLeft, Align::kBottomRight}) {
@@ -86,7 +86,7 @@ TEST_CASE("causal with an offset for each batch on all masks to 4x4") {
   });
 }
 
-TEST_CASE("window on all masks to 4x4") {
+TEST_CASE("window equals the twin on all masks to 4x4") {
   int turn = 0;
   for_all_masks([&](Judge& judge, Index, Index, bool large) {
     std::vector<std::optional<Index>> sides = {std::nullopt};
@@ -106,7 +106,7 @@ TEST_CASE("window on all masks to 4x4") {
   });
 }
 
-TEST_CASE("chunk on all masks to 4x4") {
+TEST_CASE("chunk equals the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool large) {
     for (Index size = -1; size <= 5; ++size) {
       for (Index offset = -5; offset <= 5; ++offset) {
@@ -117,7 +117,7 @@ TEST_CASE("chunk on all masks to 4x4") {
   });
 }
 
-TEST_CASE("chunks with an alignment and an origin on all masks to 4x4") {
+TEST_CASE("chunk with an alignment and an origin equals the twin on all masks to 4x4") {
   std::mt19937 random(2);
   for_all_masks([&](Judge& judge, Index, Index, bool large) {
     for (Align align : kAligns) {
@@ -138,7 +138,7 @@ TEST_CASE("chunks with an alignment and an origin on all masks to 4x4") {
   });
 }
 
-TEST_CASE("windows and first keys with a number for each batch on all masks to 4x4") {
+TEST_CASE("windows and prefixes with a number per batch entry equal the twin on all masks to 4x4") {
   std::mt19937 random(3);
   for_all_masks([&](Judge& judge, Index, Index, bool) {
     for (Align align : {Align::kTopLeft, Align::kBottomRight}) {
@@ -151,7 +151,7 @@ TEST_CASE("windows and first keys with a number for each batch on all masks to 4
   });
 }
 
-TEST_CASE("positions, causal blocks and query lengths on all masks to 4x4") {
+TEST_CASE("positions, causal blocks and query lengths equal the twin on all masks to 4x4") {
   std::mt19937 random(7);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     const Index b = judge.batch();
@@ -182,7 +182,7 @@ TEST_CASE("positions, causal blocks and query lengths on all masks to 4x4") {
   });
 }
 
-TEST_CASE("chains inside documents on all masks to 4x4") {
+TEST_CASE("steps inside documents equal the twin on all masks to 4x4") {
   std::mt19937 random(4);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     const step::Causal bottom{Align::kBottomRight, {}}, top{Align::kTopLeft, {}};
@@ -216,7 +216,7 @@ TEST_CASE("chains inside documents on all masks to 4x4") {
   });
 }
 
-TEST_CASE("dilated, prefix, sinks, not on all masks to 4x4") {
+TEST_CASE("dilated, prefix, sinks and not equal the twin on all masks to 4x4") {
   std::mt19937 random(3);
   for_all_masks([&](Judge& judge, Index, Index, bool) {
     judge({step::Dilated{1, ints(random_values(judge.batch(), 0, 4, random))}},
@@ -231,7 +231,7 @@ TEST_CASE("dilated, prefix, sinks, not on all masks to 4x4") {
   });
 }
 
-TEST_CASE("global tokens on all masks to 4x4") {
+TEST_CASE("global tokens equal the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool large) {
     judge({step::Global{}}, "global of nothing");
     for (Index begin = -1; begin <= 4; ++begin) {
@@ -244,7 +244,7 @@ TEST_CASE("global tokens on all masks to 4x4") {
   });
 }
 
-TEST_CASE("opened and closed regions on all masks to 4x4") {
+TEST_CASE("opened and closed regions equal the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index q, Index k, bool large) {
     for (const bool open : {true, false}) {
       judge({step::Region{open, {}, {}}}, "region of all");
@@ -261,7 +261,7 @@ TEST_CASE("opened and closed regions on all masks to 4x4") {
   });
 }
 
-TEST_CASE("slices of all masks to 4x4") {
+TEST_CASE("slices equal the twin on all masks to 4x4") {
   std::mt19937 random(2);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     for (Index q0 = -1; q0 <= q; ++q0) {
@@ -283,7 +283,7 @@ TEST_CASE("slices of all masks to 4x4") {
   });
 }
 
-TEST_CASE("ids that differ between batches on all masks to 4x4") {
+TEST_CASE("ids that differ between batch entries equal the twin on all masks to 4x4") {
   std::mt19937 random(3);
   for_all_masks([&](Judge& judge, Index q, Index k, bool) {
     const Index b = judge.batch();
@@ -306,7 +306,7 @@ TEST_CASE("ids that differ between batches on all masks to 4x4") {
   });
 }
 
-TEST_CASE("all ids of -1, 0, 1 to 4x4") {
+TEST_CASE("documents of all ids of -1, 0 and 1 equal the twin on all masks to 4x4") {
   std::mt19937 random(4);
   std::string first;
   for (Index q = 1; q <= kLargest; ++q) {
@@ -337,7 +337,7 @@ TEST_CASE("all ids of -1, 0, 1 to 4x4") {
   REQUIRE(first == "");
 }
 
-TEST_CASE("padding by flags and by lengths on all masks to 4x4") {
+TEST_CASE("padding by flags and by lengths equals the twin on all masks to 4x4") {
   std::mt19937 random(5);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     const Index b = judge.batch();
@@ -363,7 +363,7 @@ TEST_CASE("padding by flags and by lengths on all masks to 4x4") {
   });
 }
 
-TEST_CASE("document lengths on all masks to 4x4") {
+TEST_CASE("document lengths equal the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool large) {
     judge({step::DocumentLengths{}}, "no documents");
     for (Index a = -1; a <= 5; ++a) {
@@ -379,7 +379,7 @@ TEST_CASE("document lengths on all masks to 4x4") {
   });
 }
 
-TEST_CASE("key lengths with query and key windows on all masks to 4x4") {
+TEST_CASE("key lengths with query and key windows equal the twin on all masks to 4x4") {
   std::mt19937 random(6);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     const Index b = judge.batch();
@@ -401,7 +401,7 @@ TEST_CASE("key lengths with query and key windows on all masks to 4x4") {
   });
 }
 
-TEST_CASE("block maps on all masks to 4x4") {
+TEST_CASE("block maps equal the twin on all masks to 4x4") {
   std::mt19937 random(7);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
     for (Index q_size = -1; q_size <= 5; ++q_size) {
@@ -430,7 +430,7 @@ TEST_CASE("block maps on all masks to 4x4") {
   });
 }
 
-TEST_CASE("random cells on all masks to 4x4") {
+TEST_CASE("random cells equal the twin on all masks to 4x4") {
   for_all_masks([](Judge& judge, Index, Index, bool large) {
     for (double sparsity :
          {-0.1, 0.0, 0.1, 0.5, 0.9, 1.0, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
@@ -441,7 +441,7 @@ TEST_CASE("random cells on all masks to 4x4") {
   });
 }
 
-TEST_CASE("combining with another mask on all masks to 3x3") {
+TEST_CASE("combining with another mask equals the twin on all masks to 3x3") {
   std::mt19937 random(8);
   for (Index q = 1; q <= 3; ++q) {
     for (Index k = 1; k <= 3; ++k) {

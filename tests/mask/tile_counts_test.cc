@@ -20,7 +20,8 @@ Index border(const twin::Pick& pick, Index extent) {
 
 Range between(Index a, Index b) { return {std::min(a, b), std::max(a, b)}; }
 
-TEST_CASE("tile counts: the same plane, counted from its blocks", "[mask][planes]") {
+TEST_CASE("tile counts: the plane keeps its cells, and is counted from its blocks",
+          "[mask][planes]") {
   std::mt19937 random(11);
   const twin::Pick pick = twin::pick_from(random);
   for (int leaf = 0; leaf < twin::kLeaves; ++leaf) {
@@ -41,7 +42,7 @@ TEST_CASE("tile counts: the same plane, counted from its blocks", "[mask][planes
   }
 }
 
-TEST_CASE("tile counts: blocks grow with the plane", "[mask][planes]") {
+TEST_CASE("tile counts: larger planes get larger blocks", "[mask][planes]") {
   // 70 000 queries make blocks of 128 queries.
   std::vector<Run> runs{{3, 5}, {9, 10}};
   std::vector<RowRef> refs(70'000, RowRef{0, 0, 10});
@@ -53,7 +54,7 @@ TEST_CASE("tile counts: blocks grow with the plane", "[mask][planes]") {
   CHECK(known->bytes() - plane->bytes() == 8 * 548 * 2);
 }
 
-TEST_CASE("tile counts: each axis has blocks of its own", "[mask][planes]") {
+TEST_CASE("tile counts: the block size of each axis depends on that axis", "[mask][planes]") {
   // 70 000 queries and 640 keys make blocks of 128 x 64 cells.
   const PlanePtr band = diagonal_band(70'000, 640, -100, 0);
   const PlanePtr known = with_tile_counts(band);

@@ -44,7 +44,7 @@ PlanePtr documents(Index tokens, std::vector<Index> lengths, Index window) {
                  diagonal_band(tokens, tokens, -window + 1, 0));
 }
 
-TEST_CASE("every plane of up to 4 x 4 cells, in every size of tiles") {
+TEST_CASE("tile tables of every plane of up to 4 x 4 cells equal the twin, in every tile size") {
   const Index largest = test::largest_enumerated();
   for (Index q = 1; q <= largest; ++q) {
     for (Index k = 1; k <= largest; ++k) {
@@ -63,7 +63,7 @@ TEST_CASE("every plane of up to 4 x 4 cells, in every size of tiles") {
   }
 }
 
-TEST_CASE("planes of every kind, with tiles of more than a word and larger than the plane") {
+TEST_CASE("tile tables of every kind of plane equal the twin, also for large tiles") {
   std::mt19937 random(5);
   const twin::Pick pick = twin::pick_from(random);
   for (int n = 0; n < test::rounds(25) * twin::kLeaves; ++n) {
@@ -75,7 +75,7 @@ TEST_CASE("planes of every kind, with tiles of more than a word and larger than 
   }
 }
 
-TEST_CASE("planes without queries or keys have empty tables") {
+TEST_CASE("tile tables of planes without queries or keys are empty") {
   for (const auto& [q, k] : {std::pair<Index, Index>{0, 5}, {5, 0}, {0, 0}}) {
     const TileTable table = tile_table(*empty_plane(q, k), 4, 4, 1 << 20);
     CHECK(table.tiles.runs.empty());
@@ -84,7 +84,7 @@ TEST_CASE("planes without queries or keys have empty tables") {
   }
 }
 
-TEST_CASE("equal payloads are stored once") {
+TEST_CASE("equal payloads of a tile table are stored once") {
   constexpr Index kTokens = 64 * kTile;
   const TileTable causal = table_of(diagonal_band(kTokens, kTokens, -kTokens, 0));
   CHECK(causal.payloads.size() == 64);
@@ -106,7 +106,7 @@ TEST_CASE("equal payloads are stored once") {
   CHECK(word_payloads(dilated_table) == 3);
 }
 
-TEST_CASE("the numbers of payloads do not depend on the threads") {
+TEST_CASE("the numbers of payloads do not depend on the number of threads") {
   const PlanePtr plane = documents(40000, {333, 1, 90, 1005, 64}, 500);
   set_threads(1);
   const TileTable one = table_of(plane, 16);
@@ -117,7 +117,7 @@ TEST_CASE("the numbers of payloads do not depend on the threads") {
   CHECK(one.pools.words == many.pools.words);
 }
 
-TEST_CASE("a million tokens of packed documents take little, in both orders") {
+TEST_CASE("the tile table of a million tokens of packed documents is small, in both orders") {
   constexpr Index kTokens = 1 << 20;
   // Long documents, short documents that differ in every tile, and a mixture.
   for (const auto& lengths : std::vector<std::vector<Index>>{
@@ -134,7 +134,7 @@ TEST_CASE("a million tokens of packed documents take little, in both orders") {
   }
 }
 
-TEST_CASE("a table that would take more than allowed is refused; its rows can be read") {
+TEST_CASE("a tile table beyond the limit is refused; its rows can be read one by one") {
   constexpr Index kTokens = 1024;
   const PlanePtr plane = random_plane(kTokens, kTokens, prng_key(1), 0, 0.5F);
   const Index bytes = table_of(plane).bytes();

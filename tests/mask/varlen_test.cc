@@ -68,7 +68,7 @@ std::vector<Index> values_of(const Tensor& list) {
 
 }  // namespace
 
-TEST_CASE("varlen: a packed batch is cumulative over the flattened batch") {
+TEST_CASE("varlen: the lengths of a packed batch are those of the flattened batch") {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     const auto rows = random_rows(random, 1 + static_cast<Index>(random() % 4), 24);
@@ -104,7 +104,7 @@ TEST_CASE("varlen: a packed batch is cumulative over the flattened batch") {
   }
 }
 
-TEST_CASE("varlen: what neither documents nor causality explain is lost") {
+TEST_CASE("varlen: cells that neither documents nor causality explain are counted as lost") {
   std::mt19937 random(5);
   const auto rows = random_rows(random, 2, 24);
   const Mask exact = mask_of(rows, true);
@@ -118,7 +118,7 @@ TEST_CASE("varlen: what neither documents nor causality explain is lost") {
   CHECK_FALSE(made.needs_causal);
 }
 
-TEST_CASE("varlen: without heads, rows or tokens there are no documents") {
+TEST_CASE("varlen: masks without heads, rows or tokens have no documents") {
   for (const std::vector<Index>& shape :
        {std::vector<Index>{2, 0, 3, 3}, {0, 1, 3, 3}, {2, 1, 0, 0}, {2, 1, 3, 0}}) {
     const Varlen made = varlen_batch(mask_from_dense(Tensor(DType::kBool, shape)));
@@ -128,7 +128,7 @@ TEST_CASE("varlen: without heads, rows or tokens there are no documents") {
   }
 }
 
-TEST_CASE("varlen: queries and keys of their own, and heads that differ") {
+TEST_CASE("varlen: queries and keys may have different lengths, and different heads lose cells") {
   // Two batch entries of 4 queries and 6 keys: documents of 2 x 3 and 2 x 3 cells, and one of 4 x 5
   // cells beside a key of padding.
   Tensor cells(DType::kBool, {2, 2, 4, 6});

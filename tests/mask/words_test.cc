@@ -92,7 +92,7 @@ void for_all_rows(Check&& check) {
 // Fills the array around a span, to show writes outside of the span.
 constexpr std::uint64_t kGuardWord = 0xA5A5A5A5A5A5A5A5;
 
-TEST_CASE("bytes pack to words whatever their nonzero value is") {
+TEST_CASE("bytes other than 0 are packed to 1") {
   for_all_rows([](const Cells& row, std::mt19937& random) {
     // The bytes start at an odd address: the loops must not need alignment.
     Cells bytes(row.size() + 1);
@@ -107,7 +107,7 @@ TEST_CASE("bytes pack to words whatever their nonzero value is") {
   });
 }
 
-TEST_CASE("words unpack to bytes of 0 and 1 and nothing past the last") {
+TEST_CASE("words are unpacked to bytes of 0 and 1, and no byte after them is written") {
   for_all_rows([](const Cells& row, std::mt19937&) {
     Words words = words_of(row);
     Cells bytes(row.size() + 2, 0xA5);
@@ -117,7 +117,7 @@ TEST_CASE("words unpack to bytes of 0 and 1 and nothing past the last") {
   });
 }
 
-TEST_CASE("words combine word by word, also in place") {
+TEST_CASE("words are combined word by word, also in place") {
   for_all_rows([](const Cells& row, std::mt19937& random) {
     Cells other(row.size());
     for (std::uint8_t& cell : other) cell = random() % 2;
@@ -152,7 +152,7 @@ TEST_CASE("bits are counted over all words and over any range") {
   });
 }
 
-TEST_CASE("words become runs behind those already there, and back") {
+TEST_CASE("words are converted to runs, appended to existing ones, and back") {
   for_all_rows([](const Cells& row, std::mt19937&) {
     const Words words = words_of(row);
     const Runs expected = runs_of(row);
@@ -166,7 +166,7 @@ TEST_CASE("words become runs behind those already there, and back") {
   });
 }
 
-TEST_CASE("set_bits sets the range and keeps the rest") {
+TEST_CASE("set_bits sets a range and keeps all other bits") {
   std::mt19937 random(11);
   std::size_t failed = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("set_bits sets the range and keeps the rest") {
   REQUIRE(failed == 0);
 }
 
-TEST_CASE("runs combine to ascending runs that do not touch") {
+TEST_CASE("combined runs ascend and do not touch") {
   for_all_rows([](const Cells& row, std::mt19937& random) {
     bool good = true;
     for (const Cells& other : rows_of_size(row.size(), random)) {
@@ -198,7 +198,7 @@ TEST_CASE("runs combine to ascending runs that do not touch") {
   });
 }
 
-TEST_CASE("all pairs of rows of eight cells combine as single cells do") {
+TEST_CASE("runs of all pairs of rows of eight cells are combined as single cells are") {
   std::vector<Cells> rows;
   std::vector<Runs> runs;
   for (unsigned bits = 0; bits < 256; ++bits) {
@@ -225,7 +225,7 @@ TEST_CASE("all pairs of rows of eight cells combine as single cells do") {
   REQUIRE(failed == 0);
 }
 
-TEST_CASE("runs are clipped to a range and re-based") {
+TEST_CASE("runs are cut to a range and moved to begin at 0") {
   for_all_rows([](const Cells& row, std::mt19937& random) {
     const Index n = static_cast<Index>(row.size());
     for (int i = 0; i < 10; ++i) {

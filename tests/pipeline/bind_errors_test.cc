@@ -23,7 +23,7 @@ std::string known_names() {
   return out;
 }
 
-TEST_CASE("unknown steps and keys name the nearest") {
+TEST_CASE("the error about an unknown step or key names the nearest") {
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"casual", 0, "unknown step 'casual'; did you mean 'causal'?"},
       Row{"causal | windw:keys=3", 9, "unknown step 'windw'; did you mean 'window'?"},
@@ -41,7 +41,7 @@ TEST_CASE("unknown steps and keys name the nearest") {
   check(text, column, message);
 }
 
-TEST_CASE("bare values are refused where they would be guessed at") {
+TEST_CASE("a bare value with more than one meaning is refused") {
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"window:128", 7,
           "window:128 is ambiguous: keys=128 (HF, cuDNN) or left=128 (FlashAttention)"},
@@ -63,7 +63,7 @@ TEST_CASE("bare values are refused where they would be guessed at") {
   check(text, column, message);
 }
 
-TEST_CASE("missing, repeated and excluded arguments are named") {
+TEST_CASE("errors about missing, repeated and excluded arguments name them") {
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"window", 0, "window needs left=, right=, keys= or both=, as in window:keys=128"},
       Row{"not | window:align=top-left", 6,
@@ -96,7 +96,7 @@ TEST_CASE("missing, repeated and excluded arguments are named") {
   check(text, column, message);
 }
 
-TEST_CASE("values of another type or out of range are named") {
+TEST_CASE("errors about values of another type or out of range name them") {
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"chunk:size=x", 11,
           "size= of chunk expects a whole number, one per batch as in 3+7, or a file, got 'x'"},
@@ -184,7 +184,7 @@ TEST_CASE("values of another type or out of range are named") {
   check(text, column, message);
 }
 
-TEST_CASE("a message repeats only as much of a value as is safe and short") {
+TEST_CASE("an error message escapes the value and cuts it short") {
   const std::string failure = bind_failure("chunk:size='\x1B]0;x" + std::string(5000, 'y') + "'");
   CHECK(failure.size() < 400);
   CHECK(failure.find('\x1B') == std::string::npos);

@@ -40,7 +40,7 @@ Rule only(const std::string& text) {
 
 std::vector<Index> values(const NamedArray& array) { return as_int64(array.array, "test"); }
 
-TEST_CASE("causal binds align and offset") {
+TEST_CASE("bind reads align and offset of causal") {
   const auto plain = only<step::Causal>("causal");
   CHECK(plain.align == Align::kUnset);
   CHECK(plain.offsets.array.elements() == 0);
@@ -54,7 +54,7 @@ TEST_CASE("causal binds align and offset") {
   CHECK(file.offsets.text == "lens.npy");
 }
 
-TEST_CASE("window binds its three spellings") {
+TEST_CASE("bind reads the spellings keys, left/right and both of window") {
   using Spelling = step::Window::Spelling;
   const auto left = only<step::Window>("window:left=127");
   CHECK(left.left == 127);
@@ -78,7 +78,7 @@ TEST_CASE("window binds its three spellings") {
   CHECK(both.spelling == Spelling::kBoth);
 }
 
-TEST_CASE("doc binds one source, two sources, and lengths") {
+TEST_CASE("bind reads one source, two sources, and lengths of doc") {
   const auto one = only<step::Document>("doc:ids.npy");
   CHECK(one.shared);
   CHECK(one.q.text == "ids.npy");
@@ -96,7 +96,7 @@ TEST_CASE("doc binds one source, two sources, and lengths") {
   CHECK(only<step::Document>("doc:\"odd =,|{}'name.npy\"").q.text == "odd =,|{}'name.npy");
 }
 
-TEST_CASE("pad binds flags and lengths") {
+TEST_CASE("bind reads flags and lengths of pad") {
   const auto lengths = only<step::Pad>("pad:lens.npy,side=left,of=both");
   CHECK(lengths.is_lengths);
   CHECK(lengths.left);
@@ -112,7 +112,7 @@ TEST_CASE("pad binds flags and lengths") {
   CHECK_FALSE(only<step::Pad>("pad:lens.npy,side=right").left);
 }
 
-TEST_CASE("steps of numbers bind") {
+TEST_CASE("bind reads the steps that only have numbers") {
   CHECK(only<step::Chunk>("chunk:size=8").size == 8);
   CHECK(only<step::Chunk>("chunk:size=8,offset=-2").offset == -2);
   CHECK(only<step::Dilated>("dilated:stride=3").stride == 3);
@@ -125,7 +125,7 @@ TEST_CASE("steps of numbers bind") {
   CHECK(only<step::Chunk>("chunk:size=2147483647").size == 2147483647);
 }
 
-TEST_CASE("block binds its map and size") {
+TEST_CASE("bind reads the map and the size of block") {
   const auto block = only<step::Block>("block:map.npy,size=64x128");
   CHECK(block.map.text == "map.npy");
   CHECK(block.q_size == 64);
@@ -133,7 +133,7 @@ TEST_CASE("block binds its map and size") {
   CHECK(only<step::Block>("block:map.npy,size=32").k_size == 32);
 }
 
-TEST_CASE("binary steps bind their operation and mask") {
+TEST_CASE("bind reads the operation and the mask of binary steps") {
   const auto [name, op] = GENERATE(table<std::string, Op>(
       {{"and", Op::kAnd}, {"or", Op::kOr}, {"xor", Op::kXor}, {"sub", Op::kSub}}));
   const auto rule = only<step::Combine>(name + ":other.npy");
@@ -142,7 +142,7 @@ TEST_CASE("binary steps bind their operation and mask") {
   CHECK(rule.mask.count() == 4);
 }
 
-TEST_CASE("tokens binds sides, joins and zeros") {
+TEST_CASE("bind reads the sides and the arguments combine and zero of tokens") {
   using Join = step::Tokens::Join;
   using Zero = step::Tokens::Zero;
   const auto plain = only<step::Tokens>("tokens:ids4.npy");
@@ -160,7 +160,7 @@ TEST_CASE("tokens binds sides, joins and zeros") {
   CHECK(only<step::Tokens>("tokens:ids4.npy,zero=both").zero == Zero::kBoth);
 }
 
-TEST_CASE("slice binds ranges and single positions") {
+TEST_CASE("bind reads ranges and single positions of slice") {
   const auto rule = only<step::Slice>("slice:b=1,h=0:2,q=0:128,k=7:7");
   CHECK(rule.b == Range{1, 2});
   CHECK(rule.h == Range{0, 2});
@@ -169,7 +169,7 @@ TEST_CASE("slice binds ranges and single positions") {
   CHECK_FALSE(only<step::Slice>("slice:q=3").k);
 }
 
-TEST_CASE("every range reads as it is written, and as Python writes it") {
+TEST_CASE("a range is read back from its text, and in Python's spelling") {
   for (Index begin = 0; begin < 12; ++begin) {
     for (Index end = begin; end < 12; ++end) {
       const Range range{begin, end};
@@ -185,7 +185,7 @@ TEST_CASE("every range reads as it is written, and as Python writes it") {
   }
 }
 
-TEST_CASE("kv-lengths binds lengths, queries, window and end") {
+TEST_CASE("bind reads lengths, queries, window and end of kv-lengths") {
   const auto file = only<step::KvLengths>("kv-lengths:lens.npy");
   CHECK(values(file.lengths) == std::vector<Index>{3, 4});
   CHECK_FALSE(file.q_len);
@@ -200,7 +200,7 @@ TEST_CASE("kv-lengths binds lengths, queries, window and end") {
   CHECK_FALSE(only<step::KvLengths>("kv-lengths:lens.npy,window=none").window);
 }
 
-TEST_CASE("heads and batch bind their members and chain") {
+TEST_CASE("bind reads the members and the steps of heads and batch") {
   const auto heads = only<step::Scoped>("heads:0-3+7{causal | batch:0{not}}");
   CHECK(heads.axis == step::Scoped::Axis::kHeads);
   CHECK(heads.members == std::vector<Range>{{0, 4}, {7, 8}});
@@ -208,7 +208,7 @@ TEST_CASE("heads and batch bind their members and chain") {
   CHECK(heads.chain[1].as<step::Scoped>().axis == step::Scoped::Axis::kBatch);
 }
 
-TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") {
+TEST_CASE("bind reads lengths of one or both sides, ids, and no steps of within") {
   const auto one = only<step::Within>("within:lens=3+5{chunk:size=2 | causal}");
   CHECK(one.lengths == std::vector<Index>{3, 5});
   CHECK(one.kv_lengths.empty());
@@ -233,7 +233,7 @@ TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") 
   CHECK(test::bind_failure("within:lens=1+2").find("needs a chain in braces") != std::string::npos);
 }
 
-TEST_CASE("numbers per batch are lists or sources, and print as they were") {
+TEST_CASE("numbers per batch entry are lists or sources, and are printed as they were written") {
   CHECK(values(only<step::Window>("window:keys=2,offset=0+-3").offsets) ==
         std::vector<Index>{0, -3});
   CHECK(values(only<step::Causal>("causal:offset=1+2").offsets) == std::vector<Index>{1, 2});
@@ -256,7 +256,7 @@ TEST_CASE("numbers per batch are lists or sources, and print as they were") {
   CHECK(test::bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
 }
 
-TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
+TEST_CASE("a chain keeps the order of its steps, which act from left to right") {
   const Chain chain = bound("window:keys=2 | sinks:n=1 | causal");
   REQUIRE(chain.size() == 3);
   CHECK(chain[0].is<step::Window>());
@@ -265,14 +265,14 @@ TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
 }
 
-TEST_CASE("what a reader throws passes through, and a missing reader is a message") {
+TEST_CASE("an exception of a reader is passed on, and a missing reader is an error") {
   CHECK_THROWS_WITH(bound("doc:none.npy"), "none.npy: no such file");
   CHECK_THROWS_WITH(bind(parse("doc:a.npy"), {}), "pipeline: arrays cannot be read here");
   CHECK_THROWS_WITH(bind(parse("or:a.npy"), {}), "pipeline: masks cannot be read here");
   CHECK(bind(parse("causal:offset=2"), {}).size() == 1);
 }
 
-TEST_CASE("a bound chain prints to a text that binds to an equal chain") {
+TEST_CASE("the text of a bound chain binds to an equal chain") {
   const std::string text = GENERATE(
       as<std::string>{}, "causal", "causal:align=top-left", "causal:align=bottom-right,offset=-3",
       "causal:offset=lens.npy", "window:left=127", "window:right=0", "window:left=3,right=4",
@@ -295,7 +295,7 @@ TEST_CASE("a bound chain prints to a text that binds to an equal chain") {
   CHECK(parse(to_text(chain)) == parse(text));
 }
 
-TEST_CASE("defaults and other spellings print in the shortest form") {
+TEST_CASE("a chain is printed without defaults, in the shortest spelling") {
   const auto [text, canonical] = GENERATE(table<std::string, std::string>({
       {"window:left=none,right=none", "window:left=none"},
       {"window:left=3,right=none,offset=0", "window:left=3"},
@@ -320,7 +320,7 @@ TEST_CASE("defaults and other spellings print in the shortest form") {
   CHECK(bound(canonical) == bound(text));
 }
 
-TEST_CASE("chains made in the program print too") {
+TEST_CASE("chains that a program made can be printed") {
   CHECK(to_text({}).empty());
   step::Pad pad;
   pad.valid.array = test::i32({3, 4});

@@ -105,7 +105,7 @@ const std::map<std::string, Operation>& operations() {
   return table;
 }
 
-TEST_CASE("cancel: operations on masks end soon after a request in their middle", "[cancel]") {
+TEST_CASE("cancel: operations on masks end soon after a stop request", "[cancel]") {
   const int threads = GENERATE(1, 2);
   for (const auto& [name, run] : operations()) {
     CAPTURE(name, threads);
@@ -123,7 +123,7 @@ TEST_CASE("cancel: operations on masks end soon after a request in their middle"
   }
 }
 
-TEST_CASE("cancel: what was stopped leaves nothing behind that changes later results", "[cancel]") {
+TEST_CASE("cancel: a stopped operation does not change later results", "[cancel]") {
   const Mask plain(dilated(kSide, kSide, 3, 0));
   const auto blocks = std::array{BlockSize{64, 64}};
   const Stats before = mask_stats(plain, blocks);
@@ -142,7 +142,7 @@ TEST_CASE("cancel: what was stopped leaves nothing behind that changes later res
   }
 }
 
-TEST_CASE("cancel: caches that planes share survive", "[cancel]") {
+TEST_CASE("cancel: caches that planes share are intact after a stop", "[cancel]") {
   std::vector<std::int32_t> ids(20000);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7919 % 300);
   const auto made = [&] {

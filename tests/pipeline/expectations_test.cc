@@ -29,14 +29,14 @@ bool says(const std::string& text, const std::string& words) {
   return test::contains(refusal(text), words);
 }
 
-TEST_CASE("expectations without arguments") {
+TEST_CASE("expectations without arguments are read") {
   CHECK_NOTHROW(rule<expect::NoEmptyRows>("no-empty-rows"));
   CHECK_NOTHROW(rule<expect::Symmetric>("symmetric"));
   CHECK(parsed("symmetric").text == "symmetric");
   CHECK(says("symmetric:1", "takes no arguments"));
 }
 
-TEST_CASE("any step that closes cells is an expectation") {
+TEST_CASE("any step that closes cells can be an expectation") {
   CHECK(to_text(rule<expect::Within>("causal:align=bottom-right").chain) ==
         "causal:align=bottom-right");
   CHECK(to_text(rule<expect::Within>("window:keys=4").chain) == "window:keys=4");
@@ -46,7 +46,7 @@ TEST_CASE("any step that closes cells is an expectation") {
   CHECK(says("prefix:n=3", "equals:PIPELINE"));
 }
 
-TEST_CASE("documents of no-leak come in every form") {
+TEST_CASE("no-leak accepts documents in every form") {
   const expect::NoLeak ids = rule<expect::NoLeak>("no-leak:ids4.npy");
   CHECK(ids.documents.form == DocumentForm::kSegments);
   CHECK(ids.documents.pad_id == -7);
@@ -64,7 +64,7 @@ TEST_CASE("documents of no-leak come in every form") {
   CHECK(says("no-leak:missing.npy", "no such file"));
 }
 
-TEST_CASE("sizes and shares") {
+TEST_CASE("expectations read block sizes and shares") {
   CHECK(rule<expect::BlockAligned>("block-aligned:64").block == BlockSize{64, 64});
   CHECK(rule<expect::RowSafe>("row-safe:block=64x128").block == BlockSize{64, 128});
   const expect::Density both = rule<expect::Density>("density:0.25..50%");
@@ -80,14 +80,14 @@ TEST_CASE("sizes and shares") {
   }
 }
 
-TEST_CASE("other masks to compare with") {
+TEST_CASE("expectations read other masks and pipelines to compare with") {
   CHECK(rule<expect::SubsetOf>("subset-of:other.npy").mask.queries() == 4);
   CHECK(to_text(rule<expect::Equals>("equals:causal | sinks:n=2").chain) == "causal | sinks:n=2");
   CHECK(says("equals:", "equals:PIPELINE"));
   CHECK(says("subset-of", "subset-of:SOURCE"));
 }
 
-TEST_CASE("arguments of expectations may be quoted as a whole") {
+TEST_CASE("the argument of an expectation may be quoted as a whole") {
   const Mask plain = rule<expect::SubsetOf>("subset-of:other.npy").mask;
   for (const char* text : {"subset-of:\"other.npy\"", "subset-of:'other.npy'"}) {
     INFO(text);
@@ -105,7 +105,7 @@ TEST_CASE("arguments of expectations may be quoted as a whole") {
   CHECK(says("subset-of:'missing.npy'", "missing.npy"));
 }
 
-TEST_CASE("a mistyped expectation is answered with the nearest") {
+TEST_CASE("the error about a mistyped expectation names the nearest") {
   CHECK(refusal("no-leek") == "unknown expectation 'no-leek'; did you mean 'no-leak'?");
   CHECK(says("foo", "known: no-empty-rows"));
 }

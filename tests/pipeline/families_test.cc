@@ -200,7 +200,7 @@ const std::vector<std::pair<std::string, Member (*)(Draw&)>>& families() {
   return kFamilies;
 }
 
-TEST_CASE("steps of trees, blocks, grids and compressed keys have the cells of their formulas",
+TEST_CASE("the steps for trees, blocks, grids and compressed keys have the cells of their formulas",
           "[families]") {
   Draw random(62);
   for (const auto& [name, family] : families()) {
@@ -212,7 +212,7 @@ TEST_CASE("steps of trees, blocks, grids and compressed keys have the cells of t
   }
 }
 
-TEST_CASE("recognise says masks of trees, blocks, grids and compressed keys without arrays",
+TEST_CASE("recognise describes masks of trees, blocks, grids and compressed keys without arrays",
           "[families]") {
   Draw random(63);
   for (const auto& [name, family] : families()) {
@@ -266,7 +266,7 @@ TEST_CASE("recognise leaves one planted cell of these masks unexplained, and che
   }
 }
 
-TEST_CASE("the same tree is made of parents, depths and intervals, in any order of tokens",
+TEST_CASE("a tree can be given by parents, depths or intervals, in any order of tokens",
           "[families]") {
   Draw random(65);
   for (int i = 0; i < test::rounds(300); ++i) {
@@ -322,7 +322,7 @@ TEST_CASE("the same tree is made of parents, depths and intervals, in any order 
   }
 }
 
-TEST_CASE("take picks rows and columns of any plane, more than once too", "[families]") {
+TEST_CASE("take picks rows and columns of any plane, also repeatedly", "[families]") {
   Draw random(66);
   for (int i = 0; i < test::rounds(300); ++i) {
     const Index q = draw(random, 1, 90), k = draw(random, 1, 90);

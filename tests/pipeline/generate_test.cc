@@ -22,7 +22,7 @@ std::vector<std::int32_t> ids_of(const std::string& text) {
   return {values.begin(), values.end()};
 }
 
-TEST_CASE("a step and a size make a mask") {
+TEST_CASE("generate makes a mask from a step and a size") {
   const auto [text, shape, open] = GENERATE(table<std::string, std::string, Index>({
       {"causal:n=4", "[B 1, H 1, Q 4, K 4]", 10},
       {"gen:causal:n=4", "[B 1, H 1, Q 4, K 4]", 10},
@@ -62,13 +62,13 @@ TEST_CASE("a step and a size make a mask") {
   }
 }
 
-TEST_CASE("given lengths make ids and padding") {
+TEST_CASE("generate makes ids and padding from given lengths") {
   CHECK(ids_of("segments:lens=3+1,pad=2") == std::vector<std::int32_t>{1, 1, 1, 2, -1, -1});
   CHECK(ids_of("segments:lens=1+0+2") == std::vector<std::int32_t>{1, 3, 3});
   CHECK(ids_of("segments:lens=2,n=3,pad=1,b=2") == std::vector<std::int32_t>{1, 1, -1, 1, 1, -1});
 }
 
-TEST_CASE("random documents ascend, none is empty, and the seed decides") {
+TEST_CASE("random documents have ascending ids, are not empty, and depend on the seed") {
   const auto docs = GENERATE(1, 2, 7, 99, 100);
   const std::string text = "segments:n=103,pad=3,b=2,docs=" + std::to_string(docs);
   const auto ids = ids_of(text + ",seed=5");
@@ -90,7 +90,7 @@ TEST_CASE("random documents ascend, none is empty, and the seed decides") {
   }
 }
 
-TEST_CASE("borders fall on every place about equally often") {
+TEST_CASE("random borders between documents are uniformly distributed") {
   // 2 documents over 5 tokens have one border, at 1 to 4. Of 2000 batches 500 are expected for
   // each, sigma 19.
   const auto ids = ids_of("segments:n=5,docs=2,b=2000,seed=3");
@@ -106,7 +106,7 @@ TEST_CASE("borders fall on every place about equally often") {
   }
 }
 
-TEST_CASE("interleaved documents draw an id for each token") {
+TEST_CASE("interleaved documents have a random id for each token") {
   const auto ids = ids_of("segments:n=10000,docs=4,seed=1,interleave=token");
   std::vector<int> counts(5);
   for (const auto id : ids) {
@@ -126,7 +126,7 @@ TEST_CASE("interleaved documents draw an id for each token") {
         std::vector<std::int32_t>{1, 1, -1});
 }
 
-TEST_CASE("a wrong generator is refused with the caret at the place") {
+TEST_CASE("the error about a wrong generator has a caret at the mistake") {
   using Row = std::tuple<std::string, std::size_t, std::string>;
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"causal", 0, "causal needs a size: n=, or q= and k="},
@@ -166,7 +166,7 @@ TEST_CASE("a wrong generator is refused with the caret at the place") {
   CHECK(generate_failure(text) == at(text, column, "gen: " + message));
 }
 
-TEST_CASE("ids above the limit are refused before they are made") {
+TEST_CASE("ids beyond the limit are refused before memory is allocated") {
   BindContext small;
   small.max_bytes = 400;
   CHECK(std::get<Tensor>(generate("segments:n=100,docs=2", small)).elements() == 100);
@@ -177,7 +177,7 @@ TEST_CASE("ids above the limit are refused before they are made") {
   CHECK_THROWS_AS(generate("segments:lens=2147483647+2147483647,pad=2147483647", {}), Error);
 }
 
-TEST_CASE("generators inside generators end at a limit") {
+TEST_CASE("the nesting of generators is limited") {
   CHECK(is_generator("gen:causal:n=4"));
   CHECK_FALSE(is_generator("generated.npy"));
   BindContext context;

@@ -43,7 +43,7 @@ rc::Gen<StepText> any_step(int depth) {
   });
 }
 
-TEST_CASE("any tree prints to a text that parses to it and prints the same again") {
+TEST_CASE("the printed text of any tree is parsed to an equal tree") {
   const bool holds = rc::check([] {
     Pipeline tree;
     for (int i = *rc::gen::inRange(1, 4); i > 0; --i) tree.steps.push_back(*any_step(3));
@@ -70,7 +70,7 @@ void survive(const std::string& text) {
   }
 }
 
-TEST_CASE("random bytes, and texts with random damage, end in a message") {
+TEST_CASE("random bytes and damaged texts are parsed or refused with a message") {
   std::mt19937 random(7);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const std::string words[] = {"causal",
@@ -120,7 +120,7 @@ TEST_CASE("random bytes, and texts with random damage, end in a message") {
   }
 }
 
-TEST_CASE("long texts of one sign end in a message") {
+TEST_CASE("long texts of one character are parsed or refused with a message") {
   for (const char sign : std::string("{}|,=:'\"#+-a \n\x80")) {
     survive(std::string(1 << 18, sign));
     survive("heads:0{" + std::string(1 << 18, sign));

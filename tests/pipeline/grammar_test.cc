@@ -10,7 +10,7 @@ namespace {
 using test::at;
 using test::parse_failure;
 
-TEST_CASE("a pipeline is steps with arguments and nested chains") {
+TEST_CASE("a pipeline consists of steps with arguments and nested chains") {
   const Pipeline p = parse("causal | window:left=3,right=none|heads:0-3+7{not | doc:'a b.npy'}");
   REQUIRE(p.steps.size() == 3);
   CHECK(p.steps[0].name == "causal");
@@ -30,7 +30,7 @@ TEST_CASE("a pipeline is steps with arguments and nested chains") {
   CHECK(p.steps[2].nested[1].args[0].value == "a b.npy");
 }
 
-TEST_CASE("texts print in their canonical form") {
+TEST_CASE("texts are printed in their canonical form") {
   const auto [text, canonical] = GENERATE(table<std::string, std::string>({
       {"causal", "causal"},
       {"  causal|not ", "causal | not"},
@@ -66,7 +66,7 @@ TEST_CASE("texts print in their canonical form") {
   }
 }
 
-TEST_CASE("a wrong text is refused with a caret under the place") {
+TEST_CASE("the error about a wrong text has a caret under the mistake") {
   using Row = std::tuple<std::string, std::size_t, std::string>;
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
       Row{"causal | win dow", 13, "expected '|' or end, got 'd'"},
@@ -114,7 +114,7 @@ TEST_CASE("a wrong text is refused with a caret under the place") {
   CHECK(parse_failure(text) == at(text, column, "pipeline: " + message));
 }
 
-TEST_CASE("columns are code points and controls are never repeated") {
+TEST_CASE("carets count code points, and control characters are escaped") {
   CHECK(parse_failure("doc:d\xC3\xBCrer.npy x") ==
         "pipeline: expected ',', '|' or end, got 'x'\n  doc:d\xC3\xBCrer.npy x\n"
         "                ^");
@@ -134,7 +134,7 @@ TEST_CASE("columns are code points and controls are never repeated") {
         "      ^");
 }
 
-TEST_CASE("of a text of several lines only the wrong one is shown") {
+TEST_CASE("an error in a text of several lines shows only the wrong line") {
   CHECK(parse_failure("causal # one\n| win dow # two\n| not\n") ==
         "pipeline: expected '|' or end, got 'd'\n  line 2: | win dow # two\n"
         "                ^");
@@ -145,7 +145,7 @@ TEST_CASE("of a text of several lines only the wrong one is shown") {
         "pipeline: expected a step, got '3'\n  line 2: | 3\n            ^");
 }
 
-TEST_CASE("of a long line only the neighbourhood is shown") {
+TEST_CASE("an error in a long line shows only the text around it") {
   const std::string text = std::string(400, ' ') + "causal x" + std::string(300, ' ');
   const std::string failure = parse_failure(text);
   CHECK(failure.size() < 300);
@@ -153,7 +153,7 @@ TEST_CASE("of a long line only the neighbourhood is shown") {
                        "causal x" + std::string(49, ' ') + "...\n" + std::string(55, ' ') + "^");
 }
 
-TEST_CASE("limits hold before anything deep or large is built") {
+TEST_CASE("texts beyond the limits are refused before anything deep or large is built") {
   const auto nested = [](int levels) {
     std::string text;
     for (int i = 0; i < levels; ++i) text += "heads:0{";
@@ -174,7 +174,7 @@ TEST_CASE("limits hold before anything deep or large is built") {
             .starts_with("pipeline: text of 1048577 bytes, the limit is 1048576\n"));
 }
 
-TEST_CASE("near words are found within two edits") {
+TEST_CASE("near words are found up to two edits away") {
   const std::string_view names[] = {"causal", "window", "doc", "and", "or"};
   CHECK(nearest("casual", names) == "causal");
   CHECK(nearest("windwo", names) == "window");
@@ -188,14 +188,14 @@ TEST_CASE("near words are found within two edits") {
 }
 
 }  // namespace
-TEST_CASE("steps on lines of their own need no bar") {
+TEST_CASE("steps on lines of their own need no bar between them") {
   CHECK(parse("causal\nwindow:keys=4\n") == parse("causal | window:keys=4"));
   CHECK(parse("causal # all\n\n  heads:0{causal\n not} \n| not") ==
         parse("causal | heads:0{causal | not} | not"));
   CHECK_THROWS_AS(parse("causal window:keys=4"), PipelineError);
 }
 
-TEST_CASE("numbers after a list of numbers belong to it") {
+TEST_CASE("numbers after a comma belong to the list of numbers before it") {
   CHECK(parse("doc:lens=3,5,4") == parse("doc:lens=3+5+4"));
   CHECK(parse("heads:0-3, 7{causal}") == parse("heads:0-3+7{causal}"));
   CHECK(parse("causal:offset=-1,2,align=top-left") == parse("causal:offset=-1+2,align=top-left"));

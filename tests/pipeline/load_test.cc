@@ -27,14 +27,14 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-TEST_CASE("an argument is its own text, or that of a file") {
+TEST_CASE("an argument is the text of a pipeline, or names a file with the text") {
   CHECK(pipeline_text("causal | not") == "causal | not");
   const TemporaryFile file("causal # past only\n| window:keys=2\n");
   CHECK(pipeline_text(file.arg()) == "causal # past only\n| window:keys=2\n");
   CHECK(pipeline_text(TemporaryFile("\xEF\xBB\xBFnot").arg()) == "not");
 }
 
-TEST_CASE("several arguments join in order, as one text would") {
+TEST_CASE("several arguments are joined in order") {
   const TemporaryFile file("window:keys=2\n| sinks:n=1\n");
   const std::string args[] = {"causal", file.arg(), "not | not"};
   const Chain chain = load_chain(args, test::context());
@@ -47,7 +47,7 @@ TEST_CASE("several arguments join in order, as one text would") {
   CHECK_THROWS_AS(load_chain(no_steps, test::context()), Error);
 }
 
-TEST_CASE("a mistake is shown in the argument that holds it") {
+TEST_CASE("the error about a mistake shows the argument that contains it") {
   const std::string args[] = {"causal", "win dow"};
   CHECK(test::failure_of([&] { load_chain(args, test::context()); }) ==
         "pipeline: expected '|' or end, got 'd'\n  win dow\n      ^");

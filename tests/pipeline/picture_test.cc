@@ -18,7 +18,7 @@ Figure causal(Index n) {
 
 }  // namespace
 
-TEST_CASE("picture: the suffix chooses the format", "[picture]") {
+TEST_CASE("picture: the suffix of the name chooses the format", "[picture]") {
   CHECK(picture_format("a.png") == PictureFormat::kPng);
   CHECK(picture_format("a.b/c.SVG") == PictureFormat::kSvg);
   CHECK(picture_format("a.html") == PictureFormat::kHtml);
@@ -30,7 +30,7 @@ TEST_CASE("picture: the suffix chooses the format", "[picture]") {
                     "a.jpg\\x0a: pictures are .png, .svg or .html; give a name that ends in one");
 }
 
-TEST_CASE("picture: files hold the bytes of their format and replace only with force",
+TEST_CASE("picture: files begin as their format requires, and are replaced only with force",
           "[picture]") {
   const test::Scratch folder;
   const Figure figure = causal(50);
@@ -51,7 +51,7 @@ TEST_CASE("picture: files hold the bytes of their format and replace only with f
   }
 }
 
-TEST_CASE("picture: a picture that fails leaves no file behind", "[picture]") {
+TEST_CASE("picture: a write that fails leaves no file", "[picture]") {
   const test::Scratch folder;
   Figure figure = causal(5);
   figure.panels.front().other = full_plane(4, 4);
@@ -59,7 +59,7 @@ TEST_CASE("picture: a picture that fails leaves no file behind", "[picture]") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("picture: a page of any size is small where the mask is", "[picture]") {
+TEST_CASE("picture: the page of a simple mask of a million tokens is small", "[picture]") {
   CHECK(picture_bytes(PictureFormat::kHtml, causal(1000000)).size() < 100000);
 }
 

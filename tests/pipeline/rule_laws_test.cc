@@ -92,7 +92,7 @@ void for_all_cells(const Mask& mask, const F& f) {
   }
 }
 
-TEST_CASE("a step that is printed and read again is the same step", "[laws]") {
+TEST_CASE("the text of a step is read back as the same step", "[laws]") {
   for_rules(step_infos(), [](const StepInfo& info, const Drawn& one) {
     const std::string text = to_text({one.step});
     const Chain chain = bind(parse(text), one.context);
@@ -103,7 +103,7 @@ TEST_CASE("a step that is printed and read again is the same step", "[laws]") {
   });
 }
 
-TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") {
+TEST_CASE("the reason that a step gives for one cell is what it does to the mask", "[laws]") {
   for_all_rules([](const StepInfo& info, const Drawn& one) {
     if (info.chain) return;
     const MaskShape shape = shape_of(one.before);
@@ -119,7 +119,7 @@ TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") 
   });
 }
 
-TEST_CASE("the formula of a step gives its cells, or the step says why it has none", "[laws]") {
+TEST_CASE("the formula of a step gives its cells, or a reason why there is none", "[laws]") {
   for_all_rules([](const StepInfo&, const Drawn& one) {
     const RuleInfo& rule = one.step.row();
     const CellFormula formula = rule.formula(one.step);
@@ -137,7 +137,7 @@ TEST_CASE("the formula of a step gives its cells, or the step says why it has no
   });
 }
 
-TEST_CASE("the diagonal of a step is its cells", "[laws]") {
+TEST_CASE("the diagonal band that a step names has exactly its cells", "[laws]") {
   Index diagonals = 0;
   for_all_rules([&](const StepInfo&, const Drawn& one) {
     const MaskShape shape = shape_of(one.before);
@@ -165,7 +165,7 @@ TEST_CASE("a step that only closes opens nothing, and one that only opens closes
   });
 }
 
-TEST_CASE("a step with idle numbers changes nothing", "[laws]") {
+TEST_CASE("the values that a step calls idle change nothing", "[laws]") {
   Index idle_steps = 0;
   for_all_rules([&](const StepInfo& info, const Drawn& one) {
     const RuleInfo& rule = one.step.row();
@@ -190,7 +190,7 @@ Index document_of(const Tensor& ids, Index pad_id, Index batch, Index token) {
   return id == pad_id ? -1 : id;
 }
 
-TEST_CASE("a step that knows documents keeps no cell between two of them", "[laws]") {
+TEST_CASE("a step that defines documents opens no cell between two of them", "[laws]") {
   Index between = 0;
   for_all_rules([&](const StepInfo& info, const Drawn& one) {
     const auto documents = documents_in(one.step);
@@ -213,7 +213,7 @@ TEST_CASE("a step that knows documents keeps no cell between two of them", "[law
   CHECK(between > 0);
 }
 
-TEST_CASE("what may have been meant instead of a step is another step", "[laws]") {
+TEST_CASE("every edit of a step gives another step", "[laws]") {
   std::set<std::string_view> varied;
   for_all_rules([&](const StepInfo& info, const Drawn& one) {
     StepEdits edits(one.before.queries(), one.before.keys());
@@ -231,7 +231,7 @@ TEST_CASE("what may have been meant instead of a step is another step", "[laws]"
   }
 }
 
-TEST_CASE("an argument takes bits, and none where it is left out", "[laws]") {
+TEST_CASE("each argument that is given costs bits, one that is left out costs none", "[laws]") {
   constexpr Index kNumber = 9;
   const auto bits = [](std::string_view text) {
     const Chain chain = bind(parse(text), {});
@@ -262,7 +262,7 @@ bool names(const std::string& words, const StepInfo& info, const Field& field) {
          (own != kOwnWords.end() && words.find(own->second) != std::string::npos);
 }
 
-TEST_CASE("of two known steps, diff names the argument that differs", "[laws]") {
+TEST_CASE("diff of two known steps names the argument that differs", "[laws]") {
   std::mt19937_64 random(20261125);
   for_all_rules([&](const StepInfo& info, const Drawn& one) {
     const MaskShape shape = shape_of(one.before);

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-TEST_CASE("the table has every step once, with all that help needs") {
+TEST_CASE("the table has every step once, with all texts that help prints") {
   std::set<std::string_view> names;
   for (const StepInfo& info : step_infos()) {
     CAPTURE(info.name);
@@ -38,7 +38,7 @@ TEST_CASE("the table has every step once, with all that help needs") {
   }
 }
 
-TEST_CASE("every example binds and prints as it stands") {
+TEST_CASE("every example of a step binds and is printed unchanged") {
   const auto accept = [](const std::string& example) {
     BindContext any;
     any.read_array = [](const std::string&) { return Tensor(DType::kInt32, {4}); };
@@ -56,7 +56,7 @@ TEST_CASE("every example binds and prints as it stands") {
   }
 }
 
-TEST_CASE("usage has one line for each way to write a step") {
+TEST_CASE("the usage of a step has one line for each way to write it") {
   const auto of = [](std::string_view name) { return usage(*find_step(name)); };
   CHECK(of("not") == "not");
   CHECK(of("sinks") == "sinks:n=N|SRC");
@@ -70,7 +70,7 @@ TEST_CASE("usage has one line for each way to write a step") {
   CHECK(of("block") == "block:SRC,size=NxN");
 }
 
-TEST_CASE("the help page of a step shows all it has") {
+TEST_CASE("the help page of a step shows everything that its row has") {
   CHECK(describe(*find_step("sinks")) ==
         "sinks: opens the first keys for every query (attention sinks) (only opens cells)\n"
         "\n"

@@ -99,7 +99,7 @@ ROWS = [[True, False, False], [True, True, False], [False, True, True]]
     ROWS, tuple(map(tuple, ROWS)), [[int(one) for one in row] for row in ROWS], [[ROWS]], [[np.bool_(one) for one in row] for row in ROWS],
     [[0.0 if one else -np.inf for one in row] for row in ROWS], np.array(ROWS).tolist(), memoryview(np.array(ROWS)),
     [[np.float32(one) for one in row] for row in ROWS]])
-def test_what_is_compared_may_be_all_that_a_mask_is_made_of(rows):
+def test_masks_are_compared_with_anything_that_makes_a_mask(rows):
     mask = Mask(rows)
     assert mask == rows and mask.diff(rows) and np.array_equal(np.asarray(mask).squeeze(), ROWS)
     other = Mask.parse("causal", 3)
@@ -124,7 +124,7 @@ def test_documents_are_given_as_lists(wrap):
 @pytest.mark.parametrize("ids, words", [
     ([0, 0], "2 tokens do not fit a mask of 3"), ([], r"segments: lists of shape \(0,\)"), ([0, 0.5, 1], "element 1 is 0.5"),
     ([[0, 0, 1], [0, 1]], "side by side"), ([0, None, 1], "cannot be read as an array"), ([object()] * 3, "cannot be read")])
-def test_lists_that_are_no_documents_are_refused(ids, words):
+def test_lists_that_describe_no_documents_are_refused(ids, words):
     with pytest.raises(Error, match=words):
         Mask.parse("causal", 3).check(segments=ids)
 
@@ -136,14 +136,14 @@ def test_shapes_are_whole_numbers():
             Mask.parse("causal", shape)
 
 
-def test_arrays_are_those_of_numpy(random_mask):
+def test_written_arrays_are_numpy_arrays(random_mask):
     mask = Mask(random_mask(8, 8))
     assert isinstance(mask.to("dense"), np.ndarray)
     assert all(isinstance(array, np.ndarray) for array in mask.to("runs").values())
     assert Mask(mask.to("bias", dtype="bfloat16")) == mask  # a type that numpy lacks
 
 
-def test_what_an_array_means_is_not_guessed():
+def test_an_array_that_fits_several_kinds_is_refused():
     with pytest.raises(Error, match=r"mask: \(6,\) of bool fits several kinds; give kind=\"padding\""):
         Mask(np.ones(6, bool))
     with pytest.raises(Error, match="looks like position ids"):
@@ -152,7 +152,7 @@ def test_what_an_array_means_is_not_guessed():
         Mask(np.arange(1, 10).reshape(3, 3) % 4 - (np.arange(9).reshape(3, 3) < 2) * 1, "dense")
 
 
-def test_ids_lengths_positions_and_flags():
+def test_masks_are_made_from_ids_lengths_positions_and_flags():
     ids = np.array([[0, 0, 0, 1, 1, -1]])
     packed = Mask.from_segments(ids)
     np.testing.assert_array_equal(dense(packed).squeeze(),
@@ -197,7 +197,7 @@ class LowerTriangularMask:  # as in xformers
         return np.where(np.tri(*shape), 0, -np.inf).astype("float32")
 
 
-def test_masks_of_other_libraries_are_known_by_their_looks():
+def test_masks_of_other_libraries_are_recognised_by_their_attributes():
     assert Mask(SegmentIds()) == Mask.parse("doc:lens=2+2", 4)
     assert Mask(LowerTriangularMask(), shape=(6, 6)) == Mask.parse("causal", 6)
     with pytest.raises(Error, match="LowerTriangularMask has no extents of its own; give shape="):
@@ -205,7 +205,7 @@ def test_masks_of_other_libraries_are_known_by_their_looks():
 
 
 @pytest.mark.parametrize("queries, keys", [(4, 4), (3, 5), (5, 3), (1, 6), (6, 1)])
-def test_a_causal_bias_is_known_by_its_lengths(queries, keys):
+def test_a_causal_bias_of_torch_is_read(queries, keys):
     for variant, shift in ("UPPER_LEFT", 0), ("LOWER_RIGHT", keys - queries):
         bias = CausalBias(variant, queries, keys)
         np.testing.assert_array_equal(dense(Mask(bias)).reshape(queries, keys), np.tri(queries, keys, shift, dtype=bool))
@@ -223,7 +223,7 @@ def test_the_lazy_masks_of_splash_attention_are_read(random_mask):
         Mask(odd)
 
 
-def test_a_block_mask_whose_lists_are_not_its_mask_mod_has_a_note():
+def test_a_block_mask_whose_lists_differ_from_its_mask_mod_has_a_note():
     cells = np.tri(7, dtype=bool)
     assert Mask(BlockMask(cells)).notes == []
     dropped = BlockMask(cells)

@@ -46,7 +46,7 @@ CAUSAL, NEAR = np.tri(S, dtype=bool), np.tri(S, dtype=bool) & ~np.tri(S, k=-3, d
 @pytest.mark.parametrize("meant, listed, output, verdict", [
     (CAUSAL, CAUSAL, CAUSAL, "agree"), (CAUSAL, CAUSAL, NEAR, "output"), (CAUSAL, NEAR, CAUSAL, "lists"),
     (NEAR, CAUSAL, CAUSAL, "mask_mod"), (CAUSAL, NEAR, np.ones_like(CAUSAL), "all")])
-def test_the_odd_one_is_named(meant, listed, output, verdict):
+def test_the_one_of_mask_mod_lists_and_output_that_differs_is_named(meant, listed, output, verdict):
     q, k, v = call(1)
     own = by_cells(listed)
     answer = audit_flex(by_cells(meant), BlockMask(listed, own, 4), q, k, v, attended(q, k, v, output))
@@ -108,7 +108,7 @@ def test_each_head_has_its_mask_mod_though_the_lists_are_shared():
     assert answer.lists["listed"] == "not listed" and answer.output["obeys"] == ["mask_mod"]
 
 
-def test_rows_without_keys_and_a_scale():
+def test_rows_without_keys_and_another_scale_are_judged():
     cells = CAUSAL.copy()
     cells[5] = False
     q, k, v = call(4)
@@ -120,7 +120,7 @@ def test_rows_without_keys_and_a_scale():
     assert other.data["verdict"] == "output" and "softmax_scale 0.7 instead of 0.25" in str(other)
 
 
-def test_an_output_that_says_nothing_is_not_judged():
+def test_an_output_of_zeros_is_unclear():
     q, k, v = call(5)
     mask_mod = by_cells(CAUSAL)
     answer = audit_flex(mask_mod, BlockMask(CAUSAL, mask_mod, 4), q, k, v * 0, v * 0)

@@ -40,7 +40,7 @@ def test_what_is_no_mask_is_refused(array, words):
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (0, 3, 4), (2, 0, 3, 4), (2, 1, 0, 0)])
-def test_masks_without_cells(shape):
+def test_masks_without_cells_can_be_asked(shape):
     mask = Mask(np.zeros(shape, bool), "dense")
     assert mask.count() == 0
     for verb in ("show", "stats", "check", "recognise", "cost"):
@@ -90,7 +90,7 @@ def test_a_tensor_of_a_gpu_is_copied_by_its_library_and_that_is_said():
     assert len(mask.notes) == 1 and "to the host" in mask.notes[0]
 
 
-def test_dlpack_that_lies_is_an_error():
+def test_an_exception_in_dlpack_is_an_error():
     class Liar:
         def __dlpack__(self, **_):
             raise RuntimeError("no")
@@ -155,25 +155,25 @@ class Long(list):
     (lambda: Mask.from_key_padding(np.array(1), queries=2), "padding: a number"),
     (lambda: SAMPLE.verify(query=[[0.0]]), r"query: expected 4 axes, got \(1, 1\)"),
 ])
-def test_what_is_no_value_is_refused(ask, words):
+def test_wrong_values_of_options_are_refused(ask, words):
     with pytest.raises(Error, match=words):
         ask()
 
 
 @pytest.mark.parametrize("index", ["x", None, 0.5, (0, 0, 0, 1.5), np.array([0]), (np.array([1, 2]), ...), np.tri(4, dtype=bool)])
-def test_what_is_no_index_is_refused(index):
+def test_wrong_indices_are_refused(index):
     with pytest.raises(IndexError, match=": a .*; expected a whole number or a slice"):
         SAMPLE[index]
 
 
-def test_limits_hold():
+def test_arrays_beyond_the_limit_are_refused():
     with pytest.raises(Error, match="exceeds the limit"):
         Mask.parse("causal", 1_000_000).to("dense")
     with pytest.raises(Error, match="raise max_bytes="):
         Mask.parse("causal", 1000).to("dense", max_bytes=1000)
 
 
-def test_threads_use_one_mask(random_mask):
+def test_several_threads_can_use_one_mask(random_mask):
     mask = Mask(random_mask(257, 129), "dense")
     expected, failures = str(mask.stats()), []
 
@@ -193,7 +193,7 @@ def test_threads_use_one_mask(random_mask):
     assert failures == []
 
 
-def test_a_forked_process_asks(random_mask):
+def test_a_mask_can_be_used_in_a_forked_process(random_mask):
     mask = Mask(random_mask(2048, 2048))  # large enough to use several threads
     expected = str(mask.stats())
     child = os.fork()
@@ -202,7 +202,7 @@ def test_a_forked_process_asks(random_mask):
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_forks_while_other_threads_ask(random_mask):
+def test_forks_work_while_other_threads_use_the_mask(random_mask):
     mask = Mask(random_mask(512, 512))
     expected, done = str(mask.stats()), threading.Event()
 
@@ -240,7 +240,7 @@ def long_work():
     return Mask.read("gen:random:sparsity=0.5,n=400000").stats()
 
 
-def test_other_threads_run_meanwhile(sigint):
+def test_other_threads_run_during_a_long_call(sigint):
     ticks = 0
     done = threading.Event()
 

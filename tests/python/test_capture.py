@@ -39,7 +39,7 @@ def x():
     return torch.randn(2, 4, 12, 8)
 
 
-def test_layers_and_masks_are_noted(x, tmp_path):
+def test_capture_records_layers_and_masks(x, tmp_path):
     model = Model()
     expected = model(x, FLAGS)
     original = torch.nn.functional.scaled_dot_product_attention
@@ -60,7 +60,7 @@ def test_layers_and_masks_are_noted(x, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
 
 
-def test_equal_calls_are_noted_once_and_changed_masks_again(x):
+def test_equal_calls_are_recorded_once_and_changed_masks_again(x):
     model, mask = Model(), NEAR.clone()
     with maskctl.capture(model) as run:
         for _ in range(3):
@@ -71,7 +71,7 @@ def test_equal_calls_are_noted_once_and_changed_masks_again(x):
     assert len(run) == 2 and run["layers.0"].why(5, 4).status == 1
 
 
-def test_exceptions_keep_what_was_noted_and_leave_nothing_behind(x):
+def test_after_an_exception_records_are_kept_and_functions_restored(x):
     model, original = Model(), torch.nn.Module.__call__
     with pytest.raises(KeyError), maskctl.capture(model) as run:
         model(x, FLAGS)
@@ -84,14 +84,14 @@ def test_exceptions_keep_what_was_noted_and_leave_nothing_behind(x):
         maskctl.capture([])
 
 
-def test_a_mask_that_does_not_fit_is_told(x):
+def test_a_mask_that_does_not_fit_is_reported(x):
     model = Model()
     with maskctl.capture(model) as run, pytest.raises(RuntimeError):
         model(x, [{"attn_mask": torch.ones(5, 5).bool()}])
     assert run.calls[0].mask is None and "not read" in run.table() and not run.check()
 
 
-def test_numbers_of_a_bias_are_open_but_for_the_lowest(x):
+def test_a_bias_closes_only_cells_of_minus_infinity(x):
     model, cells = Model(), np.tri(12, dtype=bool)
     bias = torch.rand(12, 12).masked_fill(~torch.from_numpy(cells), -torch.inf)
     with maskctl.capture(model) as run:
@@ -126,7 +126,7 @@ def captured(function, *arguments, **keywords):
     return run
 
 
-def test_flash_attn_is_read_by_the_rows_of_translate(flash_attn):
+def test_calls_of_flash_attn_are_read_as_translate_reads_them(flash_attn):
     x = torch.zeros(1, 8, 2, 16)
     run = captured((flash_attn("3"), "flash_attn_func"), x, x, x, causal=True, attention_chunk=4)
     assert "chunk:size=4 | causal" in run.table() and "attention_chunk=4" in run.table()
@@ -140,7 +140,7 @@ def test_flash_attn_is_read_by_the_rows_of_translate(flash_attn):
     assert next(iter(run)) == Mask.parse("causal", 8)
 
 
-def test_what_flash_attn_is_given_and_not_read_is_told(flash_attn):
+def test_unread_arguments_of_flash_attn_are_reported(flash_attn):
     x = torch.zeros(1, 8, 2, 16)
     run = captured((flash_attn("4"), "flash_attn_func"), x, x, x, mask_mod=lambda *_: True)
     assert run.table().endswith("not read: mask_mod") and not len(run)
@@ -157,7 +157,7 @@ def test_lengths_that_change_in_place_are_read_again(flash_attn):
     assert [mask.count() for mask in run] == [8 * 3, 8 * 4]
 
 
-def test_an_argument_of_sdpa_that_no_row_knows_is_told(x):
+def test_an_unknown_argument_of_sdpa_is_reported(x):
     model = Other()
     with maskctl.capture(model) as run, pytest.raises(TypeError):
         model(lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x, window=4))

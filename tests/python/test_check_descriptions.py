@@ -31,13 +31,13 @@ def test_arrays_that_disagree_are_named_with_the_token():
     assert "segments starts a document at token 2, where one of cu_seqlens goes on" in message["message"]
 
 
-def test_padded_lengths_are_a_note():
+def test_padded_lengths_give_a_note():
     answer = maskctl.Mask.from_cu_seqlens(np.array([0, 3, 6], np.int32)).apply("causal").check(
         cu_seqlens=np.array([0, 3, 6], np.int32), padding=FLAGS)
     assert "lengths-padded" in ids(answer) and answer
 
 
-def test_expectations_take_one_description():
+def test_expectations_accept_only_one_description_of_documents():
     ids, ends = np.array([0, 0, 0, 1, 1, 1], np.int32), np.array([0, 3, 6], np.int32)
     with pytest.raises(maskctl.Error, match="takes one of"):
         maskctl.Mask(np.tri(6, dtype=bool)).check(expect=["causal"], segments=ids, cu_seqlens=ends)

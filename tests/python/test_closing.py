@@ -33,7 +33,7 @@ def told(scores, cells):
 
 @pytest.mark.parametrize("low", LOWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_masks_on_usual_scores_are_told(low, dtype):
+def test_masks_on_usual_scores_are_found(low, dtype):
     for seed in range(20):
         for spread in (0.1, 1.0, 4.0):
             scores, cells = drawn(seed, spread, low)
@@ -41,7 +41,7 @@ def test_masks_on_usual_scores_are_told(low, dtype):
 
 
 @pytest.mark.parametrize("low", LOWS)
-def test_wide_scores_are_told_or_counted(low):
+def test_masks_on_wide_scores_are_found_or_counted_as_unknown(low):
     outcomes = [told(*drawn(seed, spread, low)) for seed in range(20) for spread in (8.0, 12.0, 20.0, 40.0)]
     assert set(outcomes) <= {"right", "counted"}, outcomes
     if low < -1000:
@@ -56,21 +56,21 @@ def test_scores_without_a_mask_are_open():
 
 
 @pytest.mark.parametrize("slope", [0.1, 0.707, 3.0])
-def test_distances_close_nothing(slope):
+def test_a_bias_by_distance_closes_no_cell(slope):
     for seed in range(5):
         for low in (-1e9, LOWEST):
             scores, cells = drawn(seed, 1.0, low, slope, (1, 2, 200, 200))
             assert told(scores, cells) == "right"
 
 
-def test_nan_is_counted():
+def test_nan_scores_are_counted_as_unknown():
     scores, cells = drawn(1, 1.0, LOWEST)
     scores[0, 0, 5, :2] = torch.nan
     found = closing(scores)
     assert found.unknown == 2 and torch.equal(found.open[0, 1:], cells[0, 1:])
 
 
-def test_rows_that_are_closed_throughout_are_closed():
+def test_rows_without_an_open_cell_are_read_as_closed():
     for low in (-1e9, LOWEST):
         found = closing(torch.randn(1, 1, 4, 8) + low)
         assert not found.open.any() and not found.unknown

@@ -41,7 +41,7 @@ def leaked(samples):
     ("cost", {"head_dim": 64}, ["--head-dim", "64"]),
     ("verify", {"no_gradients": True}, ["--no-gradients"]),
 ])
-def test_answers_are_those_of_the_command(samples, leaked, monkeypatch, verb, options, words):
+def test_methods_give_the_answers_of_the_command(samples, leaked, monkeypatch, verb, options, words):
     monkeypatch.chdir(samples)
     answer = getattr(leaked, verb)(**options)
     text, status, stderr = command(verb, "leaked.npy", *words)
@@ -108,7 +108,7 @@ def test_masks_are_combined_as_sets(random_mask):
     assert a == x and a != y
 
 
-def test_another_library_is_written_for(samples):
+def test_translate_writes_code_for_another_library(samples):
     parsed = Mask.parse("window:keys=128 | causal", 256).translate(to="fa")
     assert parsed and "window_size" in str(parsed)
     ids = np.repeat(np.arange(3), [5, 4, 7])
@@ -166,14 +166,14 @@ def test_large_masks_stay_lazy():
     assert (~mask).shape == (1, 1, 1_000_000, 1_000_000)
 
 
-def test_any_command_runs(samples):
+def test_run_calls_any_command(samples):
     assert "hf" in str(maskctl.run("translate", table=128))
     assert "heads" in str(maskctl.run("golden", "list", str(samples / "golden.toml")))
     with pytest.raises(Error, match="unknown command 'chek'; did you mean 'check'"):
         maskctl.run("chek")
 
 
-def test_mistakes_have_the_line_of_the_command(leaked):
+def test_errors_show_the_place_of_a_mistake(leaked):
     with pytest.raises(Error, match="pipeline: unknown step 'windw'") as caught:
         leaked.apply("windw:keys=3")
     assert "\n  windw:keys=3\n  ^" in str(caught.value)
@@ -204,7 +204,7 @@ def test_mistakes_have_the_line_of_the_command(leaked):
     (lambda mask: mask.verify(query=np.zeros((1, 1, 24, 4), "f4")), 'layout="bhtd"'),
     (lambda mask: mask.apply("doc:ids"), r"cannot read ids: .*; give the array, ids=\.\.\."),
 ])
-def test_errors_name_keywords(leaked, ask, words):
+def test_errors_name_keywords_instead_of_options(leaked, ask, words):
     with pytest.raises(Error, match=words) as caught:
         ask(leaked)
     assert not re.search(r"(^|\s)(--[a-z]|-[a-z]\b)", str(caught.value))

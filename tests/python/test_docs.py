@@ -41,7 +41,7 @@ def attended(query, key, value, cells):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_reward_of_the_page_for_agents_pays_right_kernels_alone(seed):
+def test_the_reward_function_of_docs_agents_rewards_only_right_kernels(seed):
     names = {}
     for text, _ in blocks("docs/agents.md"):
         exec(compile(text, "docs/agents.md", "exec"), names)
@@ -78,7 +78,7 @@ def commands():
 
 @pytest.mark.skipif("MASKCTL_PROGRAM" in os.environ, reason="for an installed wheel")
 @pytest.mark.parametrize("command", commands())
-def test_tasks_run(command, tmp_path):
+def test_commands_of_docs_tasks_run(command, tmp_path):
     samples = tmp_path / "samples"
     shutil.copytree(ROOT / "samples", samples)
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, capture_output=True, text=True,
@@ -86,5 +86,5 @@ def test_tasks_run(command, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_all_tasks_are_found():
+def test_commands_of_docs_tasks_are_found():
     assert len(commands()) > 25

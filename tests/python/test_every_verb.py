@@ -98,7 +98,7 @@ ALWAYS = {"show", "stats", "check", "recognise", "recognize", "cost", "count", "
 NO_CALLS = {"__module__", "__doc__", "__slots__", "__weakref__", "__hash__", "__iter__", "__array_ufunc__"}
 
 
-def test_no_attribute_is_left_out():
+def test_every_attribute_has_a_call_here():
     named = {name for name in dir(Mask) if not name.startswith("_")}
     special = {name for name in vars(Mask) if name.startswith("__")} | {name for name in dir(Mask) if name.startswith("_repr")}
     assert set(CALLS) == (named | special) - NO_CALLS
@@ -152,7 +152,7 @@ def test_arrays_of_a_mask_are_masks(maker, tmp_path):
 
 
 @pytest.mark.parametrize("maker", ["segments", "batches", "and", "not", "heads"])
-def test_code_names_no_file_of_ours(maker, tmp_path):
+def test_translated_code_names_no_internal_file(maker, tmp_path):
     mask = MAKERS[maker](np.copy, tmp_path)
     try:
         said = str(mask.translate(to="flex+sdpa"))

@@ -74,7 +74,7 @@ def test_lists_that_disagree_are_refused_by_row():
     assert flex.mask(only_partial).count() == 2 * 128 * 128 + 44 * 300
 
 
-def test_fa4_and_bsr():
+def test_fa4_and_bsr_give_known_lists():
     lists = flex.fa4(Mask.parse("causal", 512))
     assert lists.pop("block_size") == (128, 128)
     assert {key: np.asarray(value).squeeze().tolist() for key, value in lists.items()} == {
@@ -87,7 +87,7 @@ def test_fa4_and_bsr():
     assert np.asarray(indices).tolist() == [0, 1, 1, 2, 1, 2, 3]
 
 
-def test_steps_take_arrays():
+def test_pipelines_can_name_arrays():
     keep = np.tri(300, dtype=bool)
     lists = flex.block_mask(cu_seqlens=np.array([0, 300]), pipeline="and:keep", keep=keep)
     np.testing.assert_array_equal(np.asarray(lists["kv_indices"]), stored("causal")["kv_indices"])

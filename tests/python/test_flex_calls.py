@@ -46,7 +46,7 @@ def rows_of(eye, *layers, q=Q, mask=None):
 
 
 @both
-def test_the_mask_of_the_call_is_the_one_not_that_of_the_module(eye):
+def test_the_mask_is_that_of_the_call_not_of_the_module(eye):
     leaky = block_mask(lambda b, h, q, k: (q >= k) | ((q == 3) & (k == 40)))
     rows = rows_of(eye, Layer(), Layer(leaky), mask=block_mask(causal))
     assert rows.layers == ["0", "1"] and rows["0"] == Mask.parse("causal", N)
@@ -55,7 +55,7 @@ def test_the_mask_of_the_call_is_the_one_not_that_of_the_module(eye):
 
 
 @both
-def test_what_a_function_closes_over_is_read_again(eye):
+def test_variables_that_a_mask_mod_captures_are_read_in_each_call(eye):
     ids = (torch.arange(N) >= 20).long()
     made = block_mask(lambda b, h, q, k: ids[q] == ids[k])
     layer = Layer(made)
@@ -69,7 +69,7 @@ def test_what_a_function_closes_over_is_read_again(eye):
 
 
 @both
-def test_a_score_mod_is_computed(eye):
+def test_cells_that_a_score_mod_closes_are_computed(eye):
     closes = Layer(score_mod=lambda score, b, h, q, k: torch.where(q >= k, score, -float("inf")))
     caps = Layer(score_mod=lambda score, b, h, q, k: 5 * torch.tanh(score / 5))
     slopes = Layer(block_mask(causal), lambda score, b, h, q, k: score - 2.0 * (q - k))
@@ -94,7 +94,7 @@ def compiled(monkeypatch):
 
 
 @both
-def test_lists_that_differ_from_the_function_are_told(eye, compiled):
+def test_lists_that_differ_from_the_mask_mod_are_reported(eye, compiled):
     """Kernels visit the blocks that are listed; code that is not compiled calls the function for all."""
     one = torch.ones(1, 1, 2, dtype=torch.int32)
     indices = torch.tensor([[[[0, 1], [1, 0]]]], dtype=torch.int32)
@@ -112,7 +112,7 @@ def test_a_function_that_ignores_an_index_is_evaluated(mask_mod):
 
 
 @both
-def test_a_function_that_raises_is_a_row(eye):
+def test_a_mask_mod_that_raises_gets_a_row_in_the_table(eye):
     made = block_mask(causal)
     made.mask_mod = lambda b, h, q, k: {}[q]
 

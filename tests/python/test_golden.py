@@ -38,7 +38,7 @@ def run(pytester, band, *options):
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
 
 
-def test_golden_masks_are_made_kept_and_compared(pytester, monkeypatch):
+def test_golden_masks_are_written_and_compared(pytester, monkeypatch):
     monkeypatch.setenv("CI", "")
     run(pytester, 0).stdout.fnmatch_lines(["*golden.toml: no entry 'causal'*--mask-golden-update*"])
     run(pytester, 0, "--mask-golden-update").assert_outcomes(passed=1)
@@ -53,7 +53,7 @@ def test_golden_masks_are_made_kept_and_compared(pytester, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a/b", "../esc", "q=1,kv=2", "gen:causal:n=4", "new\nline", "-f", ".hidden",
                                   "", "x" * 300])
-def test_names_that_are_no_files_beside_the_manifest_are_refused(tmp_path, name):
+def test_names_outside_of_the_folder_of_the_manifest_are_refused(tmp_path, name):
     folder = tmp_path / "tests"
     folder.mkdir()
     for update in (True, False):

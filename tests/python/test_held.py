@@ -73,7 +73,7 @@ def everything():
     lambda q: PARTIAL(q, q, q), lambda q: PACKED(q), lambda q: RECORD.function(q, q, q, CAUSAL),
     lambda q: OBJECT.attend(q, q, q, CAUSAL), lambda q: CYCLE[1][1][0](q, q, q, CAUSAL), with_default, CLOSED, KERNELS,
     functools.partial(ATTEND, Q, Q), [("own", ATTEND)], {"own": {"deep": (ATTEND,)}}, OfClass(True), OfClass(False)])
-def test_a_function_is_seen_wherever_it_is_held(eye, call):
+def test_an_attention_function_is_watched_wherever_it_is_stored(eye, call):
     before = everything()
     if isinstance(call, (list, dict)):
         model = Call(lambda q: (model.held[0][1] if isinstance(call, list) else model.held["own"]["deep"][0])(q, q, q, CAUSAL))
@@ -90,7 +90,7 @@ def test_a_function_is_seen_wherever_it_is_held(eye, call):
 
 
 @both
-def test_what_the_model_changes_meanwhile_stays(eye):
+def test_changes_that_the_model_makes_while_watched_are_kept(eye):
     holder = types.SimpleNamespace(functions=[ATTEND, ATTEND], table={"a": ATTEND, "b": ATTEND})
 
     def change(q):

@@ -68,11 +68,11 @@ def kill_writers(folder, suffix, count, seed=1):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_killed_writers_lose_nothing(tmp_path, suffix):
+def test_killed_writers_leave_all_earlier_arrays(tmp_path, suffix):
     kill_writers(tmp_path, suffix, 8)
 
 
-def test_the_next_write_sweeps_what_a_stopped_writer_leaves_when_it_is_killed(tmp_path):
+def test_the_next_write_removes_the_temporary_file_of_a_killed_writer(tmp_path):
     path = tmp_path / "m.npz"
     subprocess.run(write(path, "causal", "mask"), check=True)
     # Standard input gives the elements slowly, so that the temporary file is there to be seen.

@@ -100,7 +100,7 @@ CALLS = list(flash_attn_calls.functions())
 
 
 @pytest.mark.parametrize("version, name, function", CALLS, ids=[f"{name} {version}" for version, name, _ in CALLS])
-def test_each_argument_is_read_or_said_not_to_be(version, name, function):
+def test_each_argument_is_read_or_reported_as_unread(version, name, function):
     base, documents = base_of(name, function)
     check(name, function, base, documents, {})
     read = set()
@@ -122,7 +122,7 @@ def test_each_argument_is_read_or_said_not_to_be(version, name, function):
 
 
 @pytest.mark.parametrize("version, name, function", CALLS, ids=[f"{name} {version}" for version, name, _ in CALLS])
-def test_what_no_row_knows_is_said_unless_it_is_at_its_default(version, name, function):
+def test_unknown_arguments_are_reported_unless_they_have_the_default(version, name, function):
     base, _ = base_of(name, function)
     signature = inspect.signature(function)
     extra = inspect.Parameter("sliding_sinks", inspect.Parameter.KEYWORD_ONLY, default=0)
@@ -133,7 +133,7 @@ def test_what_no_row_knows_is_said_unless_it_is_at_its_default(version, name, fu
         mask_of(name, wider, base | {"sliding_sinks": 4})
 
 
-def test_lengths_without_documents_are_of_batch_entries():
+def test_lengths_without_cumulative_lengths_are_those_of_batch_entries():
     for version, name, function in CALLS:
         if "varlen" not in name or version != "4":
             continue
@@ -150,7 +150,7 @@ def test_lengths_without_documents_are_of_batch_entries():
 @pytest.mark.parametrize("window, causal, sides", [
     ((-1, 3), False, (-1, 3)), ((-2, 1), False, (None, None)), ((3, -2), False, (3, -2)), ((None, -2), False, (None, -2)),
     ((-1, None), False, (-1, None)), ((-1, 5), True, (None, 0)), ((2, None), True, (2, 0))])
-def test_negative_sides_are_ends_in_version_4_alone(window, causal, sides):
+def test_negative_window_sides_are_bounds_only_in_version_4(window, causal, sides):
     """cute/interface.py _resolve_causal_local_window; before, a negative side is no end."""
     at = np.arange(QUERIES)[:, None] + KEYS - QUERIES
     keys = np.arange(KEYS)[None]
@@ -170,7 +170,7 @@ def test_negative_sides_are_ends_in_version_4_alone(window, causal, sides):
     ({"cu_seqlens_q": np.array([0, 7]), "cu_seqlens_k": np.array([0, 9]), "seqused_k": np.array([10])}, "9 keys, of which"),
     ({"cu_seqlens_q": np.array([0, 7]), "cu_seqlens_k": np.array([0, 9]), "seqused_k": np.array([1, 1])}, "1 documents"),
     ({"window_size": (1 << 40, 0)}, "window_size")])
-def test_values_that_the_library_refuses_are_told(given, words):
+def test_values_that_the_library_refuses_are_errors(given, words):
     with pytest.raises(Error, match=words):
         mask_of_call("fa", "flash_attn_interface.flash_attn_varlen_func", (QUERIES, KEYS), given)
 
@@ -189,7 +189,7 @@ def test_functions_and_libraries_without_a_row_are_told():
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_windows_of_transformers_count_the_own_key(causal):
+def test_windows_of_transformers_include_the_key_of_the_query(causal):
     """integrations/flash_attention.py gives flash-attn (W - 1, W - 1)."""
     given = {"is_causal": causal, "sliding_window": 3, "cu_seq_lens_q": None, "cu_seq_lens_k": None}
     made = mask_of_call("hf", "flash_attention_forward", (QUERIES, KEYS), given)

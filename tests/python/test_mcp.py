@@ -55,7 +55,7 @@ def test_notifications_have_no_answer(server):
     assert server("", raw=lines) == {"jsonrpc": "2.0", "id": "a", "result": {}}
 
 
-def test_tools_are_the_commands_without_what_writes(server):
+def test_tools_are_the_commands_without_options_that_write_files(server):
     tools = {tool["name"]: tool for tool in server("tools/list")["result"]["tools"]}
     assert list(tools) == list(mcp.TOOLS)
     for name, tool in tools.items():
@@ -102,7 +102,7 @@ def test_an_output_is_judged(tool, samples):
     (b'{"id": 1, "method": "tools/call", "params": {"name": "gen"}}', -32602),
     (b'{"id": 1, "method": "tools/call", "params": {"name": ["check"]}}', -32602),
     (b'{"id": 1, "method": "tools/call", "params": {"name": "check", "arguments": []}}', -32602)])
-def test_what_is_no_call_is_refused_and_the_next_one_answered(server, line, code):
+def test_invalid_requests_are_refused_and_the_next_one_is_answered(server, line, code):
     assert server("", raw=line)["error"]["code"] == code
     assert server("ping")["result"] == {}
 
@@ -139,7 +139,7 @@ def test_hostile_files_are_errors_of_the_tool(tool, tmp_path):
     assert not tool("check", sources=["gen:causal:n=8"])["isError"]
 
 
-def test_a_message_without_end_ends_the_server(tmp_path):
+def test_a_message_that_is_too_long_ends_the_server(tmp_path):
     done = subprocess.run([sys.executable, "-m", "maskctl.mcp"], input=b"x" * (mcp.MOST_BYTES + 2), cwd=tmp_path,
                           capture_output=True, check=False)
     assert done.returncode == 1

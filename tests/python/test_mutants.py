@@ -29,7 +29,7 @@ def cells_of(mutant):
     return cells
 
 
-def test_a_mutant_is_what_its_truth_says():
+def test_a_mutant_is_wrong_as_its_truth_says():
     kinds = set()
     for mutant in maskctl.mutants(MASK, count=12, seed=3, dtype="f32", **SMALL):
         assert mutant.out.dtype == mutant.lse.dtype == np.float32
@@ -41,7 +41,7 @@ def test_a_mutant_is_what_its_truth_says():
     assert kinds == set(SMALL["only"])
 
 
-def test_arguments_are_those_of_the_command():
+def test_mutants_accepts_the_options_of_the_command():
     mutant = next(iter(maskctl.mutants(MASK, count=1, heads=4, kv_heads=2, dim=16, sinks=3, bias=True)))
     assert mutant.query.shape == (1, 24, 4, 16) and mutant.key.shape == (1, 24, 2, 16)
     assert mutant.sinks.shape == (4, 3) and mutant.bias.shape == (1, 4, 1, 24)
@@ -57,14 +57,14 @@ def test_arguments_are_those_of_the_command():
         mutant.nothing
 
 
-def test_a_rule_that_sees_all_passes():
+def test_an_exact_rule_passes():
     def exact(mutant):
         return bool(np.abs(mutant.out - attention(mutant, np.asarray(MASK))).max() < 1e-5)
 
     assert_mutants_caught(exact, MASK, count=20, dtype="f32", **SMALL)
 
 
-def test_a_rule_that_lets_wrong_kernels_pass_fails_and_says_which():
+def test_a_rule_that_accepts_wrong_kernels_fails_and_names_them():
     with pytest.raises(AssertionError) as failure:
         assert_mutants_caught(lambda mutant: True, MASK, count=20, **SMALL)
     said = str(failure.value)
@@ -77,6 +77,6 @@ def test_a_rule_that_refuses_right_kernels_fails():
         assert_mutants_caught(lambda mutant: False, MASK, count=20, **SMALL)
 
 
-def test_the_command_is_there_too():
+def test_run_calls_the_command_mutants():
     answer = maskctl.run("mutants", np.tri(16, dtype=bool), count=5, dim=8, rule=["fa", "allclose:9,9"])
     assert not answer and [rule["rule"] for rule in answer.rules] == ["fa", "allclose:9,9"]

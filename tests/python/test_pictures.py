@@ -52,14 +52,14 @@ def test_answers_keep_their_text_beside_the_picture():
     assert "leak" in drawn(shown)
 
 
-def test_the_picture_is_of_the_batch_and_head_of_the_first_finding():
+def test_the_picture_shows_the_batch_and_head_of_the_first_finding():
     cells = np.tile(np.asarray(Mask.from_segments(IDS).apply("causal")).reshape(1, 1, 24, 24), (3, 2, 1, 1))
     cells[2, 1, 20, 1] = True
     answer = Mask(cells).check(segments=IDS)
     assert "batch 2, head 1" in drawn(answer._repr_html_())
 
 
-def test_a_picture_is_of_the_arrays_when_it_was_asked():
+def test_a_picture_shows_the_arrays_as_they_were_when_check_ran():
     ids = IDS.copy()
     checked = CAUSAL.check(segments=ids)
     before = CAUSAL.check(segments=IDS)._repr_svg_()
@@ -89,7 +89,7 @@ def test_equal_masks_other_answers_and_empty_masks_have_no_picture():
 ROW = ["source", "id", "severity", "message", "step", "batch", "head", "query", "key", "entry", "count", "claim", "why", "fix"]
 
 
-def test_rows_have_the_same_columns():
+def test_all_rows_of_findings_have_the_same_columns():
     cells = np.tri(24, dtype=bool)[None, None]
     cells[0, 0, 4] = False
     rows = Mask(cells, name="mine").check(segments=IDS).rows()
@@ -100,5 +100,5 @@ def test_rows_have_the_same_columns():
     assert not np.asarray(IDS)[leak["query"]] == IDS[leak["key"]] and cells[0, 0, leak["query"], leak["key"]]
 
 
-def test_a_clean_mask_has_no_rows():
+def test_a_mask_without_findings_has_no_rows():
     assert Mask.from_segments(IDS).apply("causal").check(segments=IDS).rows() == []

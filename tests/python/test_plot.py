@@ -85,7 +85,7 @@ def test_without_matplotlib_one_error_says_what_to_install(monkeypatch):
             Mask.parse("causal", 4).plot()
 
 
-def test_cells_are_pixels_of_small_masks(axes, random_mask):
+def test_small_masks_are_drawn_with_one_pixel_per_cell(axes, random_mask):
     cells = random_mask(2, 3, 7, 5)
     assert Mask(cells).plot(batch=1, head=2) is axes
     values, how = axes.images[0]
@@ -96,7 +96,7 @@ def test_cells_are_pixels_of_small_masks(axes, random_mask):
 
 
 @pytest.mark.parametrize("shape", [(700, 500), (333, 90), (1, 999), (999, 1), (201, 301)])
-def test_large_masks_are_shares_of_blocks(axes, random_mask, shape):
+def test_large_masks_are_drawn_as_shares_of_blocks(axes, random_mask, shape):
     cells = random_mask(*shape)
     Mask(cells, "dense").plot()
     values, how = axes.images[0]
@@ -120,7 +120,7 @@ def test_a_mask_of_131072_tokens_is_drawn(axes):
     assert values.mask[0, 199] and not values.mask[199, 199]
 
 
-def test_a_bias_is_the_mean_over_open_cells(axes, random_mask):
+def test_a_bias_is_drawn_as_its_mean_over_open_cells(axes, random_mask):
     cells = random_mask(1, 1, 450, 310)
     numbers = np.random.default_rng(1).standard_normal((450, 310)).astype("f4")
     numbers[3, 4] = -np.inf
@@ -137,13 +137,13 @@ def test_a_bias_is_the_mean_over_open_cells(axes, random_mask):
     assert axes.bars == [{"ax": axes, "label": "bias"}] and "grey: closed" in axes.said["title"][0]
 
 
-def test_a_bias_is_that_of_the_batch_and_head(axes):
+def test_a_bias_is_drawn_for_the_chosen_batch_and_head(axes):
     slopes = np.array([1.0, 2.0])[None, :, None, None] * np.ones((1, 2, 4, 4))
     Mask(np.ones((3, 2, 4, 4), bool)).plot(bias=slopes, batch=2, head=1)
     assert (axes.images[0][0] == 2).all()
 
 
-def test_a_bias_fits_masks_of_steps(axes):
+def test_a_bias_can_be_drawn_over_a_mask_of_steps(axes):
     distance = -np.abs(np.subtract.outer(np.arange(64), np.arange(64))) / 10
     Mask.parse("window:keys=24", 64).plot(bias=distance)
     values, _ = axes.images[0]
@@ -159,7 +159,7 @@ def test_a_wrong_bias_is_refused(axes, bias, said):
     assert not axes.images
 
 
-def test_marks_are_points_where_cells_are_small(axes):
+def test_marks_are_drawn_as_points_if_cells_are_small(axes):
     a, b = Mask.parse("window:keys=8", 64), Mask.parse("window:keys=9", 64)
     a.plot(marks=a ^ b)
     assert axes.points == [(q - 8, q) for q in range(8, 64)] and "56 marked" in axes.said["title"][0]
@@ -189,6 +189,6 @@ def test_names_are_shown_escaped(axes):
 @pytest.mark.parametrize("given, said", [
     ({"batch": 2}, "batch 2 is out of range: the mask has 0 to 1"), ({"head": "x"}, "head='x': expected a whole number"),
     ({"head": -1}, "head -1 is out of range"), ({"marks": Mask.parse("causal", 5)}, "marks: 5 queries and 5 keys")])
-def test_what_is_not_there_is_refused(axes, given, said):
+def test_a_wrong_batch_head_or_mark_is_refused(axes, given, said):
     with pytest.raises(maskctl.Error, match=said):
         Mask(np.ones((2, 1, 4, 4), bool)).plot(**given)

@@ -93,7 +93,7 @@ def watched(name, given, fault=None):
 
 @pytest.mark.parametrize("flags", [{}, {"causal": True}, {"window_size": (9, 2)}, {"causal": True, "window_size": (9, -1)}])
 @pytest.mark.parametrize("kind", CALLS)
-def test_masks_are_those_of_positions(kind, flags):
+def test_the_masks_of_packed_and_cached_calls_are_those_of_positions(kind, flags):
     name, make, _ = CALLS[kind]
     if "cute" in name and "window_size" in flags:
         flags = flags | {"window_size": (9, 2)}
@@ -109,7 +109,7 @@ def test_masks_are_those_of_positions(kind, flags):
 
 
 @pytest.mark.parametrize("kind, fault", [(kind, fault) for kind, (_, _, faults) in CALLS.items() for fault in faults])
-def test_faults_are_told(kind, fault):
+def test_faults_of_packed_and_cached_calls_are_found(kind, fault):
     name, make, _ = CALLS[kind]
     window = {"causal": True, "window_size": (9, 0)} if fault in ("window", "top-left", "shorter") else {}
     run, call, _ = watched(name, make() | window, fault)
@@ -120,7 +120,7 @@ def test_faults_are_told(kind, fault):
         assert "they obey no mask that was tried" in call.applied or "differ from" in call.applied
 
 
-def test_where_positions_have_no_slot_the_row_says_so():
+def test_the_row_names_a_position_without_a_cache_slot():
     given = paged_cache()
     given["block_table"][0, 1] = -1
     _, call, _ = watched("flash_attn.flash_attn_with_kvcache", given)
@@ -129,11 +129,11 @@ def test_where_positions_have_no_slot_the_row_says_so():
 
 
 @pytest.mark.parametrize("more, words", [({"rotary_cos": torch.ones(80, 16)}, "beside rotary_cos"), ({"softcap": 0.5}, "0 differ")])
-def test_what_the_call_does_to_queries_is_said(more, words):
+def test_the_row_names_arguments_that_change_queries(more, words):
     assert words in watched("flash_attn.flash_attn_with_kvcache", cached() | more)[1].applied
 
 
-def test_slopes_and_sinks_count():
+def test_slopes_and_sinks_are_part_of_the_judged_call():
     for kind, more in (("packed", {"alibi_slopes": torch.rand(HEADS)}), ("cached", {"alibi_slopes": torch.rand(HEADS)}),
                        ("paged batch", {"learnable_sink": torch.randn(HEADS)})):
         name, make, _ = CALLS[kind]

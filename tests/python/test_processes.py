@@ -112,11 +112,11 @@ threading.Thread(target=ask_{number}, daemon=True).start()
 """ for number, call in enumerate(call for call in LONG.values() if call))
 
 
-def test_the_end_meets_daemon_threads_in_every_long_call():
+def test_a_process_ends_cleanly_while_daemon_threads_are_in_long_calls():
     assert ended(DAEMONS + "time.sleep(1)") == (0, "", "")
 
 
-def test_the_end_meets_daemon_threads_in_short_calls():
+def test_a_process_ends_cleanly_while_daemon_threads_are_in_short_calls():
     code = HEAD + """
 def ask():
     while True:
@@ -130,7 +130,7 @@ time.sleep(0.3)
     assert [ended(code) for _ in range(3)] == [(0, "", "")] * 3
 
 
-def test_forks_meet_every_long_call():
+def test_forks_work_while_other_threads_are_in_long_calls():
     code = DAEMONS + """
 time.sleep(0.5)
 for number in range(6):
@@ -144,7 +144,7 @@ for number in range(6):
     assert ended(code) == (0, "", "")
 
 
-def test_masks_that_outlive_the_end_have_no_last_words():
+def test_masks_that_are_never_freed_print_nothing_at_exit():
     code = DAEMONS + """
 kept = [mask, mask.__dlpack_device__, Mask.stats, small[..., :4, :4].stats()]
 kept.append(kept)

@@ -120,7 +120,7 @@ def test_arrays_with_odd_fields_are_read(code, printed):
     ("(ctypes.c_void_p * 4)()", "cannot be read as an array"),
     ("Producer", "cannot be read as an array"),
 ])
-def test_arrays_that_are_not_there_are_refused(code, words):
+def test_arrays_without_usable_memory_are_refused(code, words):
     status, printed, stderr = ended(f"try:\n    Mask({code})\nexcept Error as error:\n    print(error)")
     assert (status, stderr) == (0, "") and words in printed and printed
 
@@ -162,12 +162,12 @@ def test_drawn_arrays_are_read_or_refused():
     assert ended("ROUNDS = 3000" + DRAWN) == (0, "", "")
 
 
-def test_a_capsule_that_is_shown_twice_is_read_twice():
+def test_a_capsule_can_be_read_twice():
     assert ended("one = Producer(capsule())\nprint(Mask(one).count(), Mask(one).count())")[:2] == (0, "32 32")
 
 
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "GeneratorExit"])
-def test_what_ends_a_program_passes_through(error):
+def test_exceptions_that_end_a_program_are_passed_on(error):
     code = "try:\n    {}\nexcept " + error + " as raised:\n    print(type(raised).__name__)"
     one = f"Raising({error}())"
     checked = f"Mask.parse('causal', 4).check(segments={one})"
@@ -176,13 +176,13 @@ def test_what_ends_a_program_passes_through(error):
 
 
 @pytest.mark.parametrize("device", ["()", "None", "5", "('cpu',)"])
-def test_a_device_that_is_none_is_no_matter(device):
+def test_a_wrong_dlpack_device_does_not_crash(device):
     code = f"Producer.__dlpack_device__ = lambda self: {device}\nprint(Mask(Producer(capsule())).count())"
     status, printed, stderr = ended(code)
     assert (status, printed) == (0, "32") or "maskctl.Error" in stderr
 
 
-def test_a_module_has_no_words_at_the_end():
+def test_objects_in_a_cycle_print_nothing_at_exit():
     code = """
 ring = [Mask.parse("causal", 8), Mask(memoryview(bytes(9)).cast("?", (3, 3)))]
 ring.append(ring)

@@ -42,7 +42,7 @@ def proved(does, *arguments, rows=32):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("flags", [{"is_causal": True}, {"attn_mask": NEAR, "scale": 0.3}, {}])
-def test_kernels_of_torch_obey(dtype, flags):
+def test_kernels_of_torch_obey_their_masks(dtype, flags):
     run, call = proved(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **flags),
                        *arrays(dtype=dtype))
     assert call.obeys and "32 of 32 rows solved" in call.applied and "0 differ from what was given" in call.applied
@@ -63,7 +63,7 @@ def wrong_flash():
     del sys.modules["flash_attn"]
 
 
-def test_a_kernel_that_does_not_obey_is_told(wrong_flash):
+def test_a_kernel_that_does_not_obey_is_reported(wrong_flash):
     q, k, v = (one.transpose(1, 2) for one in arrays())
     run, call = proved(lambda q, k, v: wrong_flash.flash_attn_func(q, k, v, causal=True), q, k, v)
     assert call.obeys is False and not run.check() and call.applied in str(run.check())
@@ -76,7 +76,7 @@ def test_a_kernel_that_does_not_obey_is_told(wrong_flash):
     assert call.obeys
 
 
-def test_a_closed_kernel_is_solved(monkeypatch):
+def test_the_mask_of_an_unknown_kernel_is_solved_from_its_output(monkeypatch):
     def closed(module, query, key, value, attention_mask, scaling=None, **_):
         return KERNELS[0](query, key, value, NEAR, enable_gqa=True).transpose(1, 2), None
 
@@ -94,7 +94,7 @@ def test_a_closed_kernel_is_solved(monkeypatch):
 KERNELS = (functional.scaled_dot_product_attention,)
 
 
-def test_what_moves_the_output_otherwise_is_not_solved():
+def test_a_call_with_dropout_is_not_solved():
     layer = Layer(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, dropout_p=0.5))
     with maskctl.capture(layer, prove=8) as run:
         layer(*arrays())
@@ -102,12 +102,12 @@ def test_what_moves_the_output_otherwise_is_not_solved():
 
 
 @pytest.mark.parametrize("bias", [torch.randn(S, S), torch.randn(2, 4, S, S).masked_fill(~NEAR, -1e9)])
-def test_a_mask_that_is_added_counts_with_its_numbers(bias):
+def test_the_numbers_of_an_additive_mask_are_part_of_the_judged_call(bias):
     run, call = proved(lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, attn_mask=bias), *arrays())
     assert call.obeys and "32 of 32 rows solved" in call.applied and run.check
 
 
-def test_a_call_that_is_another_is_told(wrong_flash):
+def test_a_kernel_that_ignores_its_soft_cap_is_reported(wrong_flash):
     """Its mask is the given one, in all rows, and its soft cap is left out, so that no keys explain the output."""
     q, k, v = (one.transpose(1, 2) for one in arrays())
     window = {"causal": True, "window_size": (19, 0)}
@@ -127,7 +127,7 @@ def test_rows_without_a_key_are_left_out():
     assert run.calls[0].applied == "not solved without a row that has a key"
 
 
-def test_samples_do_not_pile_up(monkeypatch):
+def test_stored_samples_stay_within_the_memory_limit(monkeypatch):
     """As in generate(), where each step is a row of its own."""
     from maskctl import _watch
     monkeypatch.setattr(_watch, "_MOST_HELD", 1 << 20)

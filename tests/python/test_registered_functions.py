@@ -49,7 +49,7 @@ def test_a_registered_function_is_called_by_position(eye, registered):
 
 
 @both
-def test_positions_that_start_over_pack(eye, registered):
+def test_position_ids_that_start_again_separate_documents(eye, registered):
     def flash_attention_forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
                                 sliding_window=None, softcap=None, is_causal=None, **_):
         return query
@@ -62,7 +62,7 @@ def test_positions_that_start_over_pack(eye, registered):
 
 
 @both
-def test_query_heads_that_are_packed_into_rows_are_heads_again(eye, registered):
+def test_query_heads_that_are_packed_into_rows_are_read_as_heads(eye, registered):
     def sdpa_attention_forward(module, query, key, value, attention_mask, **_):
         folded = query.reshape(query.shape[0], key.shape[1], -1, query.shape[-1])
         return functional.scaled_dot_product_attention(folded, key, value, attention_mask)

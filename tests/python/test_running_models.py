@@ -19,7 +19,7 @@ from torch.nn import functional
 
 @both
 @pytest.mark.parametrize("low", [float("-inf"), torch.finfo(torch.float32).min, -1e9, -10000.0, -100.0])
-def test_scores_close_by_what_is_added_to_them(eye, low):
+def test_cells_closed_by_adding_to_scores_are_found(eye, low):
     bias = torch.zeros(6, 6).masked_fill(~CAUSAL, low)
     call = only(run_in(eye, Attention(lambda scores: scores + bias), X))
     assert applies(call.mask, CAUSAL) and call.known == "weights" and call.lengths == (2, 2, 6, 6)
@@ -27,14 +27,14 @@ def test_scores_close_by_what_is_added_to_them(eye, low):
     assert call.mask == Mask(CAUSAL) and call.known == "given"
 
 
-def test_minus_10000_closes_in_every_type():
+def test_minus_10000_closes_cells_in_every_dtype():
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         bias, x = torch.zeros(6, 6, dtype=dtype).masked_fill(~CAUSAL, -10000.0), X[:, None].to(dtype)
         call = only(run_in(maskctl.capture, Call(lambda q: functional.scaled_dot_product_attention(q, q, q, bias)), x))
         assert call.mask == Mask(CAUSAL)
 
 
-def test_distances_are_no_window():
+def test_a_bias_by_distance_is_not_read_as_a_window():
     """ALiBi's numbers pass -1000 in long rows, and close nothing."""
     n = 1500
     distance = torch.arange(n)[:, None] - torch.arange(n)
@@ -43,7 +43,7 @@ def test_distances_are_no_window():
     assert applies(call.mask, Mask.parse("causal", n)) and not call.unread
 
 
-def test_what_cannot_be_told_is_counted():
+def test_cells_that_cannot_be_decided_are_counted():
     bias = torch.zeros(6, 6)
     bias[5, 0] = -30.0
     rows = run_in(maskctl.watch, Attention(lambda scores: scores * 0.1 + bias), X)
@@ -51,7 +51,7 @@ def test_what_cannot_be_told_is_counted():
     assert not rows.check() and only(rows).mask.count() == 36 * 4
 
 
-def test_a_row_that_is_closed_throughout_is_closed():
+def test_a_row_without_an_open_cell_is_read_as_closed():
     closed = CAUSAL.clone()
     closed[2] = False
     for low in (-1e9, torch.finfo(torch.float32).min):
@@ -60,7 +60,7 @@ def test_a_row_that_is_closed_throughout_is_closed():
 
 
 @both
-def test_a_sink_is_no_key(eye):
+def test_a_sink_column_is_not_read_as_a_key(eye):
     def with_sink(scores, front):
         scores = scores.masked_fill(~CAUSAL, float("-inf"))
         sink = torch.zeros(*scores.shape[:3], 1)
@@ -90,13 +90,13 @@ class Expert(torch.nn.Module):
 
 
 @both
-def test_a_softmax_of_pieces_is_not_read(eye):
+def test_a_softmax_over_pieces_of_the_keys_is_not_read(eye):
     call = only(run_in(eye, Pieces(), X))
     assert call.mask is None and "2x3x2x2 is not over [.., Q, K]" in call.unread
 
 
 @both
-def test_a_router_is_no_attention(eye):
+def test_the_softmax_of_a_router_is_not_read_as_attention(eye):
     model = torch.nn.Sequential(Attention(), Expert())
     for guard in (torch.no_grad, torch.inference_mode):
         with guard():
@@ -126,7 +126,7 @@ class ClosedAttention(torch.nn.Module):
 
 
 @both
-def test_attention_that_is_not_seen_is_a_row(eye):
+def test_attention_that_cannot_be_watched_gets_a_row(eye):
     rows = run_in(eye, torch.nn.Sequential(Attention(), ByHand(), ClosedAttention(), Additive()), X)
     assert rows.layers == ["0"] and not rows.check()
     assert "2x2x6x6 is not of a product of queries and keys that was seen" in rows.unread["3"]
@@ -135,7 +135,7 @@ def test_attention_that_is_not_seen_is_a_row(eye):
 
 @both
 @pytest.mark.filterwarnings("ignore")
-def test_torchscript_is_a_row(eye):
+def test_attention_in_torchscript_gets_a_row(eye):
     class Scores(torch.nn.Module):
         def forward(self, x):
             return torch.softmax(torch.matmul(x, x.transpose(-1, -2)), dim=-1).matmul(x)
@@ -150,7 +150,7 @@ def test_torchscript_is_a_row(eye):
 @both
 @pytest.mark.parametrize("weights", [True, False])
 @pytest.mark.parametrize("trains", [True, False])
-def test_multi_head_attention_is_seen(eye, weights, trains):
+def test_multi_head_attention_is_watched(eye, weights, trains):
     model = torch.nn.MultiheadAttention(8, 2, batch_first=True, dropout=0.0).train(trains)
     layer = Call(lambda x: model(x, x, x, attn_mask=~CAUSAL, need_weights=weights)[0])
     layer.inner = model
@@ -160,7 +160,7 @@ def test_multi_head_attention_is_seen(eye, weights, trains):
 
 @both
 @pytest.mark.parametrize("more", ["add_zero_attn", "add_bias_kv"])
-def test_keys_that_multi_head_attention_adds_are_keys(eye, more):
+def test_keys_that_multi_head_attention_adds_are_read_as_keys(eye, more):
     model = torch.nn.MultiheadAttention(8, 2, batch_first=True, **{more: True})
     for weights in (True, False):
         layer = Call(lambda x: model(x, x, x, attn_mask=~CAUSAL, need_weights=weights)[0])
@@ -169,7 +169,7 @@ def test_keys_that_multi_head_attention_adds_are_keys(eye, more):
 
 
 @both
-def test_encoder_layers_of_torch_are_seen(eye):
+def test_encoder_layers_of_torch_are_watched(eye):
     padding = torch.zeros(2, 6, dtype=torch.bool)
     padding[1, 4:] = True
     encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2,
@@ -182,7 +182,7 @@ def test_encoder_layers_of_torch_are_seen(eye):
 
 
 @both
-def test_a_mask_of_heads_is_of_heads(eye):
+def test_a_mask_per_head_is_read_per_head(eye):
     heads = torch.rand(3, 5, 5, generator=torch.Generator().manual_seed(0)) < 0.5
     call = only(run_in(eye, Call(lambda q: functional.scaled_dot_product_attention(q, q, q, heads)), torch.randn(2, 3, 5, 8)))
     assert call.mask == Mask(heads[None], "dense")
@@ -220,8 +220,8 @@ def test_a_function_is_found_under_any_name(eye):
 
 
 @both
-def test_rows_that_are_no_tokens_are_told(eye):
-    """Query heads that a layer packs into queries by itself."""
+def test_query_rows_that_are_not_tokens_are_reported(eye):
+    """The layer packs several query heads into the rows of each query."""
     def packs(x):
         q = x.unflatten(-1, (2, 2, -1)).flatten(1, 2).transpose(1, 2)  # [B, 2, 2, D] of one token
         return functional.scaled_dot_product_attention(q, q, q)
@@ -238,7 +238,7 @@ def test_rows_that_are_no_tokens_are_told(eye):
     (lambda q: torch.vmap(lambda q: (q @ q.transpose(-1, -2)).softmax(-1))(q), "is not over"),
     (lambda q: torch.softmax(input=q @ q.transpose(-1, -2), dim=-2), "over axis -2"),
 ])
-def test_a_call_that_is_not_read_is_a_row(eye, call, words):
+def test_a_call_that_cannot_be_read_gets_a_row(eye, call, words):
     rows = run_in(eye, Call(call), torch.randn(2, 3, 6, 8))
     assert words in only(rows).unread and not rows.check()
 
@@ -251,7 +251,7 @@ def test_rows_of_nested_tensors_are_read(eye):
 
 
 @both
-def test_operators_of_torch_are_read_and_others_told(eye):
+def test_operators_of_torch_are_read_and_others_are_reported(eye):
     attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     q, bias = torch.randn(1, 2, 6, 8), torch.zeros(6, 6).masked_fill(CAUSAL.T, -torch.inf).fill_diagonal_(0)
     for operator in (attend, attend.default):
@@ -294,7 +294,7 @@ class Odd(torch.Tensor):
 
 
 @both
-def test_what_goes_wrong_in_us_is_a_row(eye, monkeypatch):
+def test_an_error_inside_maskctl_gets_a_row(eye, monkeypatch):
     from maskctl import _scores
 
     odd = torch.zeros(1, 2, 6, 6).as_subclass(Odd)
@@ -305,7 +305,7 @@ def test_what_goes_wrong_in_us_is_a_row(eye, monkeypatch):
         assert any("a mistake" in call.unread for call in rows.calls) and not rows.check()
 
 
-def test_both_at_once_and_nested():
+def test_capture_and_watch_can_be_nested():
     model = torch.nn.Sequential(Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9)),
                                 Call(lambda x: functional.scaled_dot_product_attention(x, x, x, CAUSAL)))
     for outer, inner in [(one, other) for one in EYES for other in EYES]:
@@ -318,7 +318,7 @@ def test_both_at_once_and_nested():
 
 
 @both
-def test_every_thread_is_seen(eye):
+def test_calls_on_every_thread_are_watched(eye):
     near = {n: torch.ones(6, 6).tril().triu(-n).bool() for n in (1, 3)}
     model = torch.nn.Sequential(*(Attention(lambda scores, n=n: scores.masked_fill(~near[n], -1e9)) for n in near))
     with eye(model) as rows:
@@ -331,7 +331,7 @@ def test_every_thread_is_seen(eye):
     assert applies(rows["0"], near[1]) and applies(rows["1"], near[3])
 
 
-def test_recomputed_and_mixed_layers_are_seen():
+def test_recomputed_and_mixed_layers_are_watched():
     from torch.utils.checkpoint import checkpoint
 
     attention = Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9))
@@ -347,7 +347,7 @@ def test_recomputed_and_mixed_layers_are_seen():
 
 @both
 @pytest.mark.parametrize("compiled", ["submodule", "model", "in place"])
-def test_compiled_modules_run_as_written_and_are_seen(eye, compiled):
+def test_compiled_modules_are_run_uncompiled_and_watched(eye, compiled):
     model = torch.nn.Sequential(Attention(), Attention(lambda scores: scores.masked_fill(~CAUSAL, -1e9)))
     if compiled == "submodule":
         model[1] = torch.compile(model[1])
@@ -374,7 +374,7 @@ print("seen")
 """
 
 
-def test_what_is_compiled_inside_is_seen():
+def test_a_module_that_is_compiled_while_watched_is_seen():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST_COMPILED_INSIDE], capture_output=True, text=True,
                           cwd=pathlib.Path(__file__).parent)
     assert done.stdout == "seen\n", done.stderr

@@ -258,7 +258,7 @@ EACH = pytest.mark.parametrize("source, name, function", CALLS, ids=[f"{name} {s
 
 
 @EACH
-def test_each_argument_has_one_class(source, name, function):
+def test_each_argument_is_either_read_unread_or_without_effect(source, name, function):
     law = law_of(source, name)
     read = set(itertools.chain.from_iterable(key if isinstance(key, tuple) else (key,) for key in law.read))
     arguments = {key for key, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD} - LEADING
@@ -268,7 +268,7 @@ def test_each_argument_has_one_class(source, name, function):
 
 
 @EACH
-def test_each_argument_is_read_or_named_or_silent(source, name, function):
+def test_each_argument_is_read_or_reported_or_without_effect(source, name, function):
     law = law_of(source, name)
     base = base_of(law, function)
     for more in filter(fits, readings(law)):
@@ -285,7 +285,7 @@ def test_each_argument_is_read_or_named_or_silent(source, name, function):
 
 
 @EACH
-def test_an_unknown_argument_is_named_and_silent_at_its_default(source, name, function):
+def test_an_unknown_argument_is_reported_unless_it_has_the_default(source, name, function):
     law = law_of(source, name)
     base = base_of(law, function)
     extra = inspect.Parameter("sliding_sinks", inspect.Parameter.KEYWORD_ONLY, default=0)
@@ -299,18 +299,18 @@ def test_an_unknown_argument_is_named_and_silent_at_its_default(source, name, fu
         mask_of(source, name, function, law, base | {"sliding_sinks": object()})
 
 
-def test_sdpa_of_transformers_opens_all_to_a_single_query():
+def test_sdpa_of_transformers_opens_all_keys_to_a_single_query():
     for queries in 1, 2:
         made = mask_of_call("hf", "sdpa_attention_forward", (queries, KEYS), {"is_causal": True, "attention_mask": None})
         assert made.count() == (KEYS if queries == 1 else 1 + 2)
 
 
-def test_causality_that_the_module_decides_is_not_guessed():
+def test_is_causal_none_is_refused_because_the_module_decides():
     for function in "sdpa_attention_forward", "flash_attention_forward":
         with pytest.raises(Error, match="is_causal: expected True or False"):
             mask_of_call("hf", function, (QUERIES, KEYS), {"is_causal": None})
 
 
-def test_keys_without_ends_of_their_own_are_not_taken_for_those_of_queries():
+def test_ends_of_queries_are_not_used_for_keys():
     with pytest.raises(Error, match="^cu_seq_q$"):
         mask_of_call("varlen", "varlen_attn", (QUERIES, KEYS), {"cu_seq_q": np.array(ENDS_Q), "cu_seq_k": None})

@@ -36,7 +36,7 @@ def stub(verb, operands):
     return f"    def {verb}(\n" + "".join(f"        {line},\n" for line in lines) + f"    ) -> {answer}: ...\n"
 
 
-def test_stubs_are_what_the_commands_take():
+def test_stubs_have_the_options_of_the_commands():
     text = STUBS.read_text()
     head, rest = text.split(BEGIN)
     tail = rest.split(END)[1]

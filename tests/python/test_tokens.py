@@ -32,13 +32,13 @@ def test_a_tokenizer_names_ids(tokenizer, ids):
     assert drawn(Mask.parse("causal", 3), (tokenizer, ids)) == ["cat", "The", "on"]
 
 
-def test_strings_are_tokens_and_a_name_is_a_file(tmp_path):
+def test_a_list_of_strings_is_tokens_and_one_string_names_a_file(tmp_path):
     mask = Mask.parse("causal", 4)
     (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n")
     assert drawn(mask, WORDS) == drawn(mask, tuple(WORDS)) == drawn(mask, str(tmp_path / "words.txt")) == WORDS
 
 
-def test_the_ids_are_those_of_the_batch_that_is_drawn():
+def test_token_ids_are_those_of_the_batch_that_is_drawn():
     mask, given = Mask.parse("causal", (2, 1, 2, 2)), (TOKENIZERS[0], [[0, 1], [2, 3]])
     assert drawn(mask, given) == ["The", "cat"] and drawn(mask, given, batch=1) == ["sat", "on"]
     with pytest.raises(maskctl.Error, match="ids of 2 batches; draw one batch"):
@@ -60,6 +60,6 @@ def test_hostile_tokens_stay_on_their_line():
     ((TOKENIZERS[0], [[[0]]]), "expected ids"), ((TOKENIZERS[0], [0.5, 1, 2]), "expected ids"),
     ([1, 2, 3], "expected strings"), ({"q": ["a"]}, "expected 'q' and 'kv'"),
     ((Of("id_to_token", lambda i: None), [7, 8, 9]), "no token of id 7"), (3, "expected strings")])
-def test_what_are_no_tokens_is_refused(tokens, said):
+def test_invalid_tokens_are_refused(tokens, said):
     with pytest.raises(maskctl.Error, match=said):
         Mask.parse("causal", 3).show(tokens=tokens)

@@ -37,14 +37,14 @@ def added(scores):
 @pytest.mark.parametrize("change", [
     lambda s: s + BIAS, lambda s: BIAS + s, added, filled, lambda s: s.masked_fill(~CAUSAL, float("-inf")),
     lambda s: 0.5 * s / 3 * 2 + BIAS[None, None], lambda s: s + torch.where(CAUSAL, 0.0, -torch.inf), lambda s: s + BIAS + BIAS])
-def test_scores_are_followed(change):
+def test_operations_on_scores_are_traced(change):
     call = only(run_in(maskctl.watch, scores_in(change), Q))
     assert call.known == "traced" and applies(call.mask, CAUSAL) and call.lengths == (2, 2, N, N) and not call.unread
     assert call.given in ({"added": "float32 1x1x32x32"}, {"filled": "bool 1x1x32x32"},
                           {"added": "float32 1x1x32x32 and float32 1x1x32x32"})
 
 
-def test_scores_that_nothing_closes_are_open():
+def test_traced_scores_without_a_mask_are_open():
     call = only(run_in(maskctl.watch, scores_in(lambda s: s * 0.5), Q))
     assert call.known == "traced" and applies(call.mask, torch.ones(N, N).bool())
 
@@ -83,7 +83,7 @@ def past_torch(scores):
     lambda s: s + BIAS * 1e-30, lambda s: s + BIAS + torch.rand(N, N), lambda s: s + ~CAUSAL, lambda s: s * BIAS.exp() + BIAS,
     lambda s: s.masked_fill(~CAUSAL, 5.0), lambda s: s * float("nan") + BIAS, lambda s: s[:, :1] + BIAS,
     lambda s: torch.zeros_like(s) + BIAS])
-def test_what_is_not_followed_is_read_from_the_numbers(change):
+def test_operations_that_cannot_be_traced_are_read_from_the_weights(change):
     rows = maskctl.watch(scores_in(change))
     with rows as seen:
         torch.manual_seed(0)
@@ -104,7 +104,7 @@ STEPS = [lambda s: s + BIAS, lambda s: s * 0.3, lambda s: s / -2, lambda s: s.ma
          one_cell, lambda s: s + BIAS.flip(1), lambda s: s.masked_fill(CAUSAL.flip(0), LOW), torch.clone, torch.tanh]
 
 
-def test_drawn_steps_leave_the_mask_of_the_numbers():
+def test_random_operations_give_the_mask_of_the_weights():
     """The twin looks at every number of every head."""
     draw, known = random.Random(60), set()
     for _ in range(60):
@@ -121,17 +121,17 @@ def test_drawn_steps_leave_the_mask_of_the_numbers():
     assert known == {"traced", "weights"}
 
 
-def test_scores_that_reach_the_numbers_that_close_are_not_followed():
+def test_scores_as_large_as_the_closing_number_are_not_traced():
     assert only(run_in(maskctl.watch, scores_in(lambda s: s * 1e37 + BIAS), Q)).known == "weights"
 
 
-def test_inference_mode_counts_no_changes():
+def test_in_inference_mode_the_weights_are_read():
     with torch.inference_mode():
         call = only(run_in(maskctl.watch, scores_in(lambda s: s + BIAS), Q))
     assert call.known == "weights" and applies(call.mask, CAUSAL)
 
 
-def test_half_precision_is_followed_as_far_as_its_numbers_reach():
+def test_half_precision_is_traced_unless_scores_are_too_large():
     for dtype, scale, known in ((torch.bfloat16, 1, "traced"), (torch.float16, 1, "traced"), (torch.float16, 60, "weights")):
         bias = torch.zeros(N, N, dtype=dtype).masked_fill(~CAUSAL, torch.finfo(dtype).min)
         call = only(run_in(maskctl.watch, scores_in(lambda s, bias=bias: s + bias), Q.to(dtype) * scale))
@@ -139,7 +139,7 @@ def test_half_precision_is_followed_as_far_as_its_numbers_reach():
         assert known == "weights" or applies(call.mask, CAUSAL)
 
 
-def test_nothing_is_kept_alive():
+def test_tracing_keeps_no_tensor_alive():
     held = []
 
     def change(scores):
@@ -154,7 +154,7 @@ def test_nothing_is_kept_alive():
     assert [one() for one in held] == [None, None]
 
 
-def test_modes_of_the_user_see_what_they_saw():
+def test_torch_modes_of_the_user_see_the_same_calls():
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 

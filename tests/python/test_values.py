@@ -58,7 +58,7 @@ def test_writing_to_an_array_does_not_change_a_mask(maker):
 
 @pytest.mark.parametrize("name", ["mask", "gen:full:n=6", "gen:causal and x"])
 @pytest.mark.parametrize("maker", MAKERS)
-def test_every_verb_asks_every_mask(maker, name):
+def test_every_method_works_on_every_kind_of_mask(maker, name):
     mask = MAKERS[maker](np.copy)
     if not mask.pipeline:
         mask.name = mask._word = name
@@ -93,7 +93,7 @@ def test_files_that_steps_name_are_read_once(text, tmp_path, monkeypatch):
     assert Mask.parse("doc:ids.npy", 6).count() == 36
 
 
-def test_a_mask_does_not_keep_arrays():
+def test_a_mask_does_not_keep_the_arrays_of_its_steps():
     ids = IDS.copy()
     mask, seen = Mask.parse("doc:ids", 6, ids=ids), weakref.ref(ids)
     del ids
@@ -101,7 +101,7 @@ def test_a_mask_does_not_keep_arrays():
     assert seen() is None and mask.count() == 14
 
 
-def test_an_answer_is_of_one_run():
+def test_text_and_fields_of_an_answer_come_from_one_run():
     ids = np.zeros(4, int)
     answer = Mask(np.tri(4, dtype=bool)).check(segments=ids)
     ids[2:] = 1
@@ -176,7 +176,7 @@ def test_answers_are_copied():
                                                                      answer.notes)
 
 
-def test_what_a_caller_does_with_the_data_changes_no_answer():
+def test_changing_the_data_of_an_answer_does_not_change_the_answer():
     answer = Mask(CELLS).check(segments=IDS)
     for other in (answer, pickle.loads(pickle.dumps(answer))):
         before = other.data
@@ -194,7 +194,7 @@ def test_fields_are_attributes_too():
         finding.x
 
 
-def test_verify_has_the_masks_that_it_is_about(samples, tmp_path):
+def test_verify_returns_the_obeyed_and_the_nearest_mask(samples, tmp_path):
     q, k, v, out = (np.load(samples / f"bugs/kernel_{name}.npy") for name in ("q", "k", "v", "out"))
     call = {"query": q, "key": k, "value": v}
     declared = Mask.parse("window:keys=32", 64)
@@ -209,7 +209,7 @@ def test_verify_has_the_masks_that_it_is_about(samples, tmp_path):
     assert none.verdict == "none" and none.obeyed is None
 
 
-def test_numbers_are_numbers(samples):
+def test_options_accept_numbers_of_python_and_numpy(samples):
     q, k, v, out = (np.load(samples / f"bugs/kernel_{name}.npy") for name in ("q", "k", "v", "out"))
     mask = Mask.parse("window:keys=33", 64)
     loose, tight = (mask.verify(query=q, key=k, value=v, given=out, rtol=0.0, atol=atol) for atol in (1e-2, np.float64(1e-9)))
@@ -229,7 +229,7 @@ def test_a_flag_that_is_false_is_not_set(unset):
 
 
 @pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr"])
-def test_what_to_gives_is_read_back(kind):
+def test_arrays_that_to_returns_are_read_back(kind):
     mask = Mask.parse("doc:lens=4+4", 8)
     given = mask.to(kind, **({"block": "2x4"} if kind in ("blockmap", "flex", "fa4", "bsr") else {}))
     needs = {"shape": (8, 8)} if kind in ("cu_seqlens", "blockmap", "flex", "fa4", "bsr") else {}
@@ -239,7 +239,7 @@ def test_what_to_gives_is_read_back(kind):
         assert Mask({key: np.asarray(one).copy() for key, one in given.items()}, read, **needs) == mask
 
 
-def test_arrays_of_no_mask_are_refused():
+def test_arrays_that_form_no_mask_are_refused():
     with pytest.raises(Error, match=r"mask: 2 arrays \(a, b\); expected one, or those of one mask: q and kv"):
         Mask({"a": np.eye(2), "b": np.eye(2)})
     with pytest.raises(Error, match="mask: holds no arrays"):
@@ -255,7 +255,7 @@ def made_in_a_worker(n):
     return Mask.parse("doc:ids | causal", n, ids=np.arange(n) // 3)
 
 
-def test_a_mask_comes_out_of_a_worker():
+def test_a_mask_is_returned_from_a_worker_process():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(made_in_a_worker, [6, 9]) == [made_in_a_worker(6), made_in_a_worker(9)]
 
@@ -280,7 +280,7 @@ def test_a_mask_equals_an_array(random_mask):
     assert mask != "mask" and mask is not None and mask != 5
 
 
-def test_cells_and_parts(random_mask):
+def test_indexing_gives_cells_and_parts(random_mask):
     cells = random_mask(2, 3, 5, 7)
     mask = Mask(cells)
     for index in [(0, 0, 0, 0), (1, 2, 4, 6), (-1, -2, -5, -7), (np.int64(1), 0, 2, 3)]:

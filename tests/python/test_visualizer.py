@@ -59,7 +59,7 @@ def test_each_mask_is_drawn_with_the_tokens(hub, capsys):
     assert draw.masks == {"layers 0-4": Mask.parse("window:keys=3", 7), "layer 5": Mask.parse("causal", 7)}
 
 
-def test_the_next_text_has_its_own_masks(hub, capsys):
+def test_each_text_gets_masks_of_its_own(hub, capsys):
     draw = AttentionMaskVisualizer("llama")
     draw("a b")
     draw(TEXT)
@@ -68,7 +68,7 @@ def test_the_next_text_has_its_own_masks(hub, capsys):
 
 @pytest.mark.parametrize("name, masks, said", [
     ("mamba", 0, "mamba, layers 0-1: no attention, and so no mask"), ("llava", 1, "llava, text tokens only: image tokens may see each other")])
-def test_what_is_not_drawn_is_said(hub, capsys, name, masks, said):
+def test_layers_that_are_not_drawn_are_reported(hub, capsys, name, masks, said):
     draw = AttentionMaskVisualizer(name)
     draw(TEXT)
     assert said in capsys.readouterr().out and len(draw.masks) == masks
@@ -78,7 +78,7 @@ def test_what_is_not_drawn_is_said(hub, capsys, name, masks, said):
     (lambda: AttentionMaskVisualizer("t5"), "^t5: an encoder-decoder"), (lambda: AttentionMaskVisualizer("new"), "^new: .*of-tomorrow"),
     (lambda: AttentionMaskVisualizer(object()), "a model without its tokenizer"),
     (lambda: AttentionMaskVisualizer("llama")(TEXT, suffix="x"), "suffix: it goes with images")])
-def test_what_cannot_be_drawn_is_said(hub, ask, said):
+def test_models_that_cannot_be_drawn_are_errors(hub, ask, said):
     with pytest.raises(maskctl.Error, match=said):
         ask()
 

@@ -11,13 +11,13 @@ from maskctl import Error, Mask
 from maskctl._seen import Seen, joined
 
 
-def test_layers_are_joined_by_their_first_number():
+def test_names_of_layers_are_joined_at_their_first_number():
     assert joined(["layers.0.a", "layers.1.a", "layers.2.a", "layers.4.a"]) == "layers.0-2,4.a"
     assert joined(["a", "a", "b", "a1", "a3"]) == "a, b, a1,3"
     assert joined(["a", "a"]) == "a"
 
 
-def test_a_mask_is_listed_once_and_what_is_unread_with_the_reason():
+def test_a_mask_is_listed_once_and_an_unread_layer_with_the_reason():
     seen = Seen()
     for layer in ("layers.0", "layers.1"):
         seen._add(layer, np.ones((5, 7), bool))  # which would fit several kinds
@@ -43,7 +43,7 @@ def hooks_of(model):
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (1, 7), (2, 5, 7), (1, 2, 5, 7), (1, 1, 1, 7)])
-def test_masks_of_every_shape_are_cells(shape):
+def test_masks_of_every_shape_are_read(shape):
     model = Attention()
     expected = model(QUERY, KEY, torch.ones(shape).bool())
     with maskctl.watch(model) as masks:
@@ -92,7 +92,7 @@ def test_a_model_fails_with_its_own_exception_and_keeps_no_hook():
     assert masks.layers == ["0"] and not any(hooks_of(scripted))
 
 
-def test_layers_of_other_threads_are_kept_apart():
+def test_layers_of_different_threads_are_kept_apart():
     model = torch.nn.ModuleDict({"a": Attention(), "b": Attention()})
     near = {name: torch.ones(5, 5).tril().triu(-n).bool() for name, n in (("a", 1), ("b", 3))}
     ends = threading.Event()
@@ -119,7 +119,7 @@ def test_layers_of_other_threads_are_kept_apart():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("ctx", [maskctl.watch, maskctl.capture])
-def test_tracing_inside_ends_in_a_table(ctx):
+def test_torch_jit_trace_inside_watch_still_gives_a_table(ctx):
     model = Attention()
     with ctx(model) as seen:
         torch.jit.trace(model, (QUERY, QUERY, torch.ones(5, 5).bool()))
@@ -133,7 +133,7 @@ def test_storage_that_was_freed_is_an_error():
         Mask(freed)
 
 
-def test_a_block_mask_is_compared():
+def test_a_block_mask_is_compared_with_a_mask():
     from torch.nn.attention.flex_attention import create_block_mask
 
     block_mask = create_block_mask(lambda b, h, q, k: q >= k, 1, 1, 256, 256, device="cpu")

@@ -36,7 +36,7 @@ def test_without_a_terminal_it_is_silent():
     assert run() == PRINTED
 
 
-def test_a_terminal_shows_how_far_it_is():
+def test_a_terminal_shows_the_progress_of_the_build():
     ours, theirs = os.openpty()
     name = os.ttyname(theirs)
     assert run(lambda: os.open(name, os.O_RDWR)) == PRINTED  # the first one opened is its terminal
@@ -51,7 +51,7 @@ def test_a_terminal_shows_how_far_it_is():
     (399, 200, "maskctl: 399 of 400 steps, soon done"),
     (400, 200, "maskctl: 400 of 400 steps"),
 ])
-def test_the_time_to_go_follows_from_what_is_done(done, seconds, text):
+def test_the_remaining_time_is_estimated_from_the_progress(done, seconds, text):
     asks = BUILD.partition("def build_wheel")[0] + f"print(wheel_backend._status({done}, 400, {seconds}))"
     printed = subprocess.run([sys.executable, "-c", asks], stdout=subprocess.PIPE, check=True).stdout
     assert printed.decode().startswith(text)

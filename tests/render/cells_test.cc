@@ -49,7 +49,7 @@ std::int16_t color_of(std::uint8_t number) {
 
 }  // namespace
 
-TEST_CASE("rows that are not counted yet are hatched, in every style") {
+TEST_CASE("rows that are not counted yet are hatched in every style") {
   InkGrid grid = grid_of(plane_of(kTall), kOneElement);
   grid.unknown = {false, false, false, true, false};
   const auto drawn = [&](Style style) {
@@ -65,7 +65,7 @@ TEST_CASE("rows that are not counted yet are hatched, in every style") {
   CHECK(drawn(Style::kBraille) == "╱\n⠉\n");
 }
 
-TEST_CASE("shade cells double every element", "[cells]") {
+TEST_CASE("style shade draws each cell two characters wide", "[cells]") {
   CHECK(cells(kWide, Style::kShade) ==
         "████\n"
         "████████\n"
@@ -82,7 +82,7 @@ TEST_CASE("shade cells double every element", "[cells]") {
         "    ██████\n");
 }
 
-TEST_CASE("shade cells of blocks show the density, smaller blocks at the border", "[cells]") {
+TEST_CASE("style shade draws blocks by their density, also smaller ones at the border", "[cells]") {
   CHECK(cells(kWide, Style::kShade, {2, 2}) ==
         "██▒▒\n"
         "░░▒▒▒▒░░\n");
@@ -90,7 +90,7 @@ TEST_CASE("shade cells of blocks show the density, smaller blocks at the border"
   CHECK(cells(kFlat, Style::kShade, {2, 2}) == "░░▓▓██\n");
 }
 
-TEST_CASE("ascii cells use five signs", "[cells]") {
+TEST_CASE("style ascii uses five characters", "[cells]") {
   CHECK(cells(kWide, Style::kAscii) ==
         "####\n"
         "########\n"
@@ -101,20 +101,20 @@ TEST_CASE("ascii cells use five signs", "[cells]") {
   CHECK(cells(kWide, Style::kAscii, {2, 2}) == "##::\n..::::..\n");
 }
 
-TEST_CASE("half cells put two queries into one character", "[cells]") {
+TEST_CASE("style half draws two queries per character", "[cells]") {
   CHECK(cells(kWide, Style::kHalf) == "██▄▄\n▄ ▀▀▀▀ ▄\n");
   CHECK(cells(kTall, Style::kHalf) == "█▄\n ▀\n▀▀\n");
   CHECK(cells(kFlat, Style::kHalf) == "▀ █▄█\n");
   CHECK(cells(kWide, Style::kHalf, {2, 2}) == "██▄▄\n");
 }
 
-TEST_CASE("quadrant cells put two queries and two keys into one character", "[cells]") {
+TEST_CASE("style quadrant draws two queries and two keys per character", "[cells]") {
   CHECK(cells(kWide, Style::kQuadrant) == "█▄\n▖▀▀▗\n");
   CHECK(cells(kTall, Style::kQuadrant) == "▙\n▝\n▀\n");
   CHECK(cells(kFlat, Style::kQuadrant) == "▘▙▌\n");
 }
 
-TEST_CASE("braille cells put four queries and two keys into one character", "[cells]") {
+TEST_CASE("style braille draws four queries and two keys per character", "[cells]") {
   CHECK(cells(kWide, Style::kBraille) == "⡛⠶⠤⢀\n");
   CHECK(cells(kTall, Style::kBraille) == "⠳\n⠉\n");
   CHECK(cells(kFlat, Style::kBraille) == "⠁⠓⠃\n");
@@ -122,7 +122,7 @@ TEST_CASE("braille cells put four queries and two keys into one character", "[ce
   CHECK(cells({"..", "..", "..", ".#"}, Style::kBraille) == "⢀\n");
 }
 
-TEST_CASE("pixels of blocks follow the aggregation", "[cells]") {
+TEST_CASE("a block is drawn open if any, all or most of its cells are, as asked", "[cells]") {
   const Rows rows = {"####....",  //
                      "####....",  //
                      "###.#...",  //
@@ -139,7 +139,7 @@ TEST_CASE("pixels of blocks follow the aggregation", "[cells]") {
   CHECK(cells({"##", "#.", "##", ".."}, Style::kHalf, {2, 2}, options) == "▀\n");
 }
 
-TEST_CASE("the grid puts a dot where nothing is open", "[cells]") {
+TEST_CASE("the option grid draws a dot in cells that are closed", "[cells]") {
   DrawOptions options;
   options.grid = true;
   CHECK(cells(kTall, Style::kShade, kOneElement, options) == "██·\n████\n· ██\n· ·\n████\n");
@@ -147,7 +147,7 @@ TEST_CASE("the grid puts a dot where nothing is open", "[cells]") {
   CHECK(cells(kTall, Style::kHalf, kOneElement, options) == "█▄\n·▀\n▀▀\n");
 }
 
-TEST_CASE("coloured half cells show the density of both pixels", "[cells]") {
+TEST_CASE("in colour, style half shows the density of both halves", "[cells]") {
   DrawOptions options;
   options.color = true;
   options.style = Style::kHalf;
@@ -160,7 +160,7 @@ TEST_CASE("coloured half cells show the density of both pixels", "[cells]") {
   CHECK(canvas.at(0, 1).bg == kNoColor);
 }
 
-TEST_CASE("leaks show with and without colour, in half blocks to the pixel", "[cells]") {
+TEST_CASE("leaks are drawn with and without colour, in style half for each pixel", "[cells]") {
   const std::vector<std::int32_t> q = {0, 1}, k = {1, 0, 0, 0, 1};
   const Figure figure = test::labelled(plane_of(kFlat), q, k);
   const InkGrid grid = ink_grid(figure, figure.panels.front(), kOneElement);

@@ -10,7 +10,8 @@
 
 namespace maskctl {
 
-TEST_CASE("density counts every rectangle, the last ones smaller", "[density]") {
+TEST_CASE("density counts the open cells of every rectangle, also of smaller ones at the end",
+          "[density]") {
   std::mt19937 random(3);
   const auto dense = twin::matrix(37, 53, [&](Index, Index) { return random() % 3 == 0; });
   const PlanePtr plane = twin::plane_of_matrix(dense);
@@ -41,7 +42,7 @@ TEST_CASE("density of a mask of a million tokens is exact", "[density]") {
   CHECK(grid.at(0, 1) == 0);
 }
 
-TEST_CASE("density refuses steps below one and grids that do not fit into memory", "[density]") {
+TEST_CASE("density refuses steps below one, and grids that do not fit into memory", "[density]") {
   const PlanePtr plane = full_plane(1000000, 1000000);
   CHECK_THROWS_AS(density(*plane, 0, 1), Error);
   CHECK_THROWS_AS(density(*plane, 1, -1), Error);
@@ -49,7 +50,7 @@ TEST_CASE("density refuses steps below one and grids that do not fit into memory
   CHECK(density(*empty_plane(0, 5), 1, 1).open.empty());
 }
 
-TEST_CASE("blocks that fit are square unless an axis would get too few", "[density]") {
+TEST_CASE("fitting blocks are square, unless an axis would get too few of them", "[density]") {
   CHECK(fitting_block(64, 64, 64, 64, 8) == BlockSize{1, 1});
   CHECK(fitting_block(65, 64, 64, 64, 8) == BlockSize{2, 2});
   CHECK(fitting_block(300, 300, 40, 40, 8) == BlockSize{8, 8});

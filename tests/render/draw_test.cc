@@ -34,7 +34,7 @@ DrawOptions bare(Style style, Index rows, Index columns) {
 
 }  // namespace
 
-TEST_CASE("a small mask is drawn one to one in half blocks", "[draw]") {
+TEST_CASE("a small mask is drawn cell by cell in half blocks", "[draw]") {
   DrawOptions options;
   options.max_rows = 20;
   options.max_columns = 60;
@@ -55,7 +55,7 @@ TEST_CASE("a small mask is drawn one to one in half blocks", "[draw]") {
         "1 char = 2x1 elements; ▀ upper open  ▄ lower open  █ both\n");
 }
 
-TEST_CASE("a mask that does not fit is drawn in shades of square blocks", "[draw]") {
+TEST_CASE("a mask that does not fit is drawn in shades, in square blocks", "[draw]") {
   DrawOptions options;
   options.max_rows = 13;
   options.max_columns = 75;
@@ -75,7 +75,8 @@ TEST_CASE("a mask that does not fit is drawn in shades of square blocks", "[draw
         "1 char pair = 128x128 elements; ' ' none  ░ <1/3  ▒ <2/3  ▓ <all  █ all\n");
 }
 
-TEST_CASE("segment ids are shown in full at their starts, mixed and padding as signs", "[draw]") {
+TEST_CASE("the first unit of a segment shows its id; mixed units and padding have signs",
+          "[draw]") {
   std::vector<std::int32_t> q(12, 101), k(24, -1);
   std::fill(q.begin() + 5, q.end(), 1);
   std::fill(k.begin(), k.begin() + 7, 101);
@@ -99,7 +100,7 @@ TEST_CASE("segment ids are shown in full at their starts, mixed and padding as s
         "* several segments  - padding  ~ id too long here\n");
 }
 
-TEST_CASE("a part of a mask keeps its indices", "[draw]") {
+TEST_CASE("a drawing of a part of a mask keeps the indices of queries and keys", "[draw]") {
   DrawOptions options;
   options.border = false;
   Figure figure = figure_of(causal(1000));
@@ -118,7 +119,7 @@ TEST_CASE("a mask without queries or keys is drawn as empty", "[draw]") {
   CHECK(draw_text(figure_of(empty_plane(7, 0)), {}) == "(empty)\n");
 }
 
-TEST_CASE("the share of open cells is never rounded to none or all", "[draw]") {
+TEST_CASE("the printed share of open cells is 0% or 100% only if that is exact", "[draw]") {
   const auto title = [](const PlanePtr& plane) {
     const std::string text = draw_text(figure_of(plane), options_for({true, false, 80, 24}));
     return text.substr(0, text.find('\n'));
@@ -131,7 +132,7 @@ TEST_CASE("the share of open cells is never rounded to none or all", "[draw]") {
   CHECK(title(complement(one)) == "100,000 queries x 100,000 keys, 9,999,999,999 open (>99.9%)");
 }
 
-TEST_CASE("colour adds sequences and changes no glyph of shades", "[draw]") {
+TEST_CASE("colour adds sequences and changes no character of style shade", "[draw]") {
   std::vector<std::int32_t> ids(300, 0);
   std::fill(ids.begin() + 128, ids.end(), 1);
   DrawOptions options = bare(Style::kShade, 24, 80);
@@ -175,7 +176,7 @@ TEST_CASE("one closed cell in a million is visible in shades and ascii", "[draw]
   }
 }
 
-TEST_CASE("drawings stay inside their limits", "[draw]") {
+TEST_CASE("drawings keep to their limits of rows and columns", "[draw]") {
   std::mt19937 random(3);
   const auto between = [&](Index low, Index high) {
     return low + Index(random() % std::uint64_t(high - low + 1));
@@ -208,7 +209,7 @@ TEST_CASE("drawings stay inside their limits", "[draw]") {
   }
 }
 
-TEST_CASE("refused drawings say what would fit", "[draw]") {
+TEST_CASE("the error about a drawing that does not fit says what would fit", "[draw]") {
   const auto message = [](const PlanePtr& plane, const DrawOptions& options) {
     return test::error_of([&] { draw(figure_of(plane), options); });
   };
@@ -239,8 +240,7 @@ TEST_CASE("refused drawings say what would fit", "[draw]") {
   CHECK(refused({}) == "a figure without panels");
 }
 
-TEST_CASE("a leak is the sign of its character in every style, whatever else that holds",
-          "[draw]") {
+TEST_CASE("a unit with a leak has the sign of a leak in every style", "[draw]") {
   const Index n = 1 << 16;
   std::vector<std::int32_t> ids(n, 0);
   std::fill(ids.begin() + n / 2, ids.end(), 1);
@@ -272,8 +272,7 @@ TEST_CASE("a leak is the sign of its character in every style, whatever else tha
   }
 }
 
-TEST_CASE("open cells of padding are no leaks, which are known only with ids on both sides",
-          "[draw]") {
+TEST_CASE("open cells of padding are no leaks; leaks need ids of queries and keys", "[draw]") {
   const std::vector<std::int32_t> ids = {0, 1, -1};
   const auto caption = [](const Figure& figure) {
     const std::string text = draw_text(figure, {});
@@ -287,7 +286,7 @@ TEST_CASE("open cells of padding are no leaks, which are known only with ids on 
   CHECK(caption(other_padding) == "3 queries x 3 keys, 9 open (100%), 2 leaks, 5 cells of padding");
 }
 
-TEST_CASE("panels share title, rulers and legend, and stand beside each other", "[draw]") {
+TEST_CASE("panels are drawn side by side, with one title, ruler and legend", "[draw]") {
   Figure figure = figure_of(causal(4));
   figure.name = "heads.npy";
   figure.panels.front().name = "heads 0-1, 3";
@@ -311,7 +310,7 @@ TEST_CASE("panels share title, rulers and legend, and stand beside each other", 
   CHECK(below.rows() > 12);
 }
 
-TEST_CASE("titles are shortened in the middle and hold no control characters", "[draw]") {
+TEST_CASE("long titles are cut in the middle and control characters are escaped", "[draw]") {
   Figure figure = figure_of(full_plane(2, 2));
   figure.name = "a-very-long-name-of-a-file.npy | causal | \x1B[31mred";
   DrawOptions options;
@@ -321,7 +320,7 @@ TEST_CASE("titles are shortened in the middle and hold no control characters", "
   CHECK(text.substr(0, text.find('\n')) == "a-very-long-na...| \\x1b[31mred");
 }
 
-TEST_CASE("a terminal without UTF-8 gets ascii unless a style is requested", "[draw]") {
+TEST_CASE("a terminal without UTF-8 gets ascii unless a style is given", "[draw]") {
   CHECK(choose_style(Style::kAuto, {false, true, 80, 24}) == Style::kAscii);
   CHECK(choose_style(Style::kAuto, {true, true, 80, 24}) == Style::kAuto);
   CHECK(choose_style(Style::kHalf, {false, true, 80, 24}) == Style::kHalf);

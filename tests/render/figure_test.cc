@@ -44,7 +44,7 @@ double contrast(Rgb a, Rgb b) {
 
 }  // namespace
 
-TEST_CASE("figure: equal planes are one panel, named after all of them", "[figure]") {
+TEST_CASE("figure: equal planes are drawn as one panel, named after all of them", "[figure]") {
   const Mask heads = mask_of(1, 6, {0, 0, 0, 0, 1, 0});
   CHECK(names(panels_of(heads, {0, 1}, {0, 6})) ==
         std::vector<std::string>{"heads 0-3, 5", "head 4"});
@@ -59,7 +59,7 @@ TEST_CASE("figure: equal planes are one panel, named after all of them", "[figur
   CHECK_THROWS_AS(panels_of(heads, {0, 1}, {0, 7}), Error);
 }
 
-TEST_CASE("figure: equal planes with different ids or a different B are panels of their own",
+TEST_CASE("figure: equal planes with different ids or a different B get panels of their own",
           "[figure]") {
   const Mask mask = mask_of(2, 1, {0, 0});
   Tensor ids(DType::kInt32, {2, 4});
@@ -76,7 +76,7 @@ TEST_CASE("figure: equal planes with different ids or a different B are panels o
         }).find("masks of the shapes [B 2, H 1, Q 4, K 4] and [B 3,") == 0);
 }
 
-TEST_CASE("figure: panels of one figure are of one kind", "[figure]") {
+TEST_CASE("figure: all panels of a figure must be of one kind and size", "[figure]") {
   Figure figure = test::figure_of(full_plane(4, 4));
   figure.panels.push_back({.plane = full_plane(4, 4), .other = full_plane(4, 4)});
   CHECK_THROWS_AS(check_figure(figure), Error);
@@ -91,7 +91,7 @@ TEST_CASE("figure: panels of one figure are of one kind", "[figure]") {
         0);
 }
 
-TEST_CASE("figure: inks of a set differ, and so do their signs", "[figure]") {
+TEST_CASE("figure: the inks of a set have different colours and signs", "[figure]") {
   for (const Palette palette : kPalettes) {
     for (const InkSet set : {InkSet::kMask, InkSet::kOverlay, InkSet::kTiles}) {
       const std::vector<Ink>& table = inks(set, palette);
@@ -113,7 +113,8 @@ TEST_CASE("figure: inks of a set differ, and so do their signs", "[figure]") {
   }
 }
 
-TEST_CASE("figure: marks stand apart for those who cannot tell colours apart", "[figure]") {
+TEST_CASE("figure: marks have a contrast and signs by which the colour-blind can tell them",
+          "[figure]") {
   for (const Palette palette : kPalettes) {
     for (const InkSet set : {InkSet::kMask, InkSet::kOverlay}) {
       const std::vector<Ink>& table = inks(set, palette);
@@ -136,7 +137,7 @@ TEST_CASE("figure: marks stand apart for those who cannot tell colours apart", "
   CHECK(terminal_color({148, 148, 148}) == 246);
 }
 
-TEST_CASE("figure: densities never round none or all, and thirds are exact", "[figure]") {
+TEST_CASE("figure: only exact densities of 0 and 1 are drawn as none and all", "[figure]") {
   CHECK(density_ink(0, 9) == ink::kNone);
   CHECK(density_ink(1, 9) == 1);
   CHECK(density_ink(2, 9) == 2);
@@ -151,7 +152,7 @@ TEST_CASE("figure: densities never round none or all, and thirds are exact", "[f
   CHECK(density_ink(most, most) == ink::kAll);
 }
 
-TEST_CASE("figure: ticks are round and few enough", "[figure]") {
+TEST_CASE("figure: ticks are at round numbers, and are few enough", "[figure]") {
   CHECK(tick_step(4096, 16) == 256);
   CHECK(tick_step(24, 8) == 4);
   CHECK(tick_step(1000, 10) == 100);
@@ -171,7 +172,7 @@ TEST_CASE("figure: ticks are round and few enough", "[figure]") {
   }
 }
 
-TEST_CASE("figure: bands merge units of equal ids and name mixed ones", "[figure]") {
+TEST_CASE("figure: units with equal ids form one band, and mixed units are named", "[figure]") {
   const std::vector<std::int32_t> ids = {1, 1, 1, 1, 2, 2, -1, -1, -1};
   const auto titles = [&](Index step) {
     std::vector<std::string> out;
@@ -184,7 +185,8 @@ TEST_CASE("figure: bands merge units of equal ids and name mixed ones", "[figure
                                               "padding, cells 6-8"});
 }
 
-TEST_CASE("figure: sixteen segments have different colours, neighbours always", "[figure]") {
+TEST_CASE("figure: sixteen segments have different colours, and neighbours always differ",
+          "[figure]") {
   std::vector<std::int32_t> ids(16);
   for (std::size_t i = 0; i < 16; ++i) ids[i] = static_cast<std::int32_t>(i) * 16;
   std::set<std::size_t> colors;
@@ -214,7 +216,7 @@ TEST_CASE("figure: sixteen segments have different colours, neighbours always", 
   }
 }
 
-TEST_CASE("figure: titles name both masks of an overlay and are shortened in the middle",
+TEST_CASE("figure: the title of an overlay names both masks, and is cut in the middle",
           "[figure]") {
   Figure figure = test::figure_of(full_plane(2, 2), full_plane(2, 2));
   CHECK(title_lines(figure, 0).empty());

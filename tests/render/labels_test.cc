@@ -41,7 +41,7 @@ std::vector<Index> columns_of_lines(const std::string& drawing) {
 
 }  // namespace
 
-TEST_CASE("labels are readable, whatever bytes a token has", "[labels]") {
+TEST_CASE("labels are readable for any bytes of a token", "[labels]") {
   CHECK(label("cat") == "cat");
   CHECK(label(" cat sat") == "·cat·sat");
   CHECK(label("").empty());
@@ -52,7 +52,7 @@ TEST_CASE("labels are readable, whatever bytes a token has", "[labels]") {
   CHECK(text_columns("猫は") == 4);
 }
 
-TEST_CASE("labels of long tokens are cut to whole characters", "[labels]") {
+TEST_CASE("labels of long tokens are cut between characters", "[labels]") {
   CHECK(label("1234567890123456") == "1234567890123456");
   CHECK(label("12345678901234567") == "123456789012345…");
   CHECK(label("猫猫猫猫猫猫猫猫") == "猫猫猫猫猫猫猫猫");
@@ -63,7 +63,7 @@ TEST_CASE("labels of long tokens are cut to whole characters", "[labels]") {
   CHECK(label(marks) == "a…");
 }
 
-TEST_CASE("labels stand along both axes, a line and two columns for each cell", "[labels]") {
+TEST_CASE("labels are drawn along both axes, one line and two columns per cell", "[labels]") {
   const AxisLabels labels = words({"a", " bc", "猫"});
   DrawOptions options;
   options.title = false;
@@ -84,7 +84,7 @@ TEST_CASE("labels stand along both axes, a line and two columns for each cell", 
   CHECK(std::ranges::all_of(ascii, [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
 }
 
-TEST_CASE("labels are left out where there is no room, and that is said", "[labels]") {
+TEST_CASE("labels are left out if there is no room, with a note", "[labels]") {
   std::vector<std::string_view> tokens(40, "token");
   const AxisLabels labels = axis_labels(tokens);
   DrawOptions options;
@@ -97,14 +97,14 @@ TEST_CASE("labels are left out where there is no room, and that is said", "[labe
   }
 }
 
-TEST_CASE("labels of another extent are refused", "[labels]") {
+TEST_CASE("labels that do not fit the extent of the mask are refused", "[labels]") {
   const AxisLabels three = words({"a", "b", "c"}), two = words({"a", "b"});
   Figure figure = figure_of(three);
   figure.k_labels = &two;
   CHECK_THROWS_WITH(draw(figure, {}), "2 labels along 3 keys: expected one each");
 }
 
-TEST_CASE("pixels as large as asked for", "[labels]") {
+TEST_CASE("pixels have the size that was asked for", "[labels]") {
   DrawOptions options;
   options.style = Style::kShade;
   options.title = options.border = false;
@@ -120,7 +120,7 @@ TEST_CASE("pixels as large as asked for", "[labels]") {
         "1 square = 1 element; ' ' closed  █ open\n");
 }
 
-TEST_CASE("canvas: half of a wide character is never shown", "[canvas]") {
+TEST_CASE("canvas: a wide character is drawn whole or not at all", "[canvas]") {
   Canvas canvas(1, 5);
   canvas.write(0, 0, "猫a猫");
   CHECK(canvas.text() == "猫a猫\n");

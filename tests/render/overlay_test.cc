@@ -14,7 +14,7 @@ DrawOptions in_style(Style style) {
   return out;
 }
 
-TEST_CASE("overlay signs say which mask a cell is open in", "[overlay]") {
+TEST_CASE("overlay signs say in which of the masks a cell is open", "[overlay]") {
   const PlanePtr a = diagonal_band(4, 4, -1, 0), b = diagonal_band(4, 4, 0, 1);
   CHECK(draw_text(test::figure_of(a, b), in_style(Style::kAscii)) ==
         "4 queries x 4 keys, open in both 4 (25.0%), only in A 3 (18.8%), only in B 3 (18.8%)\n"
@@ -28,7 +28,7 @@ TEST_CASE("overlay signs say which mask a cell is open in", "[overlay]") {
         "1 char pair = 1 element; ' ' neither  # both  - only A  + only B\n");
 }
 
-TEST_CASE("overlay: cells that are known to differ are not looked for again", "[overlay]") {
+TEST_CASE("overlay: a panel that knows its differing cells is not searched again", "[overlay]") {
   const PlanePtr a = diagonal_band(4, 4, -1, 0), b = diagonal_band(4, 4, 0, 1);
   const Figure figure = test::figure_of(a, b);
   Panel panel = figure.panels.front();
@@ -41,7 +41,8 @@ TEST_CASE("overlay: cells that are known to differ are not looked for again", "[
   CHECK(ink_grid(figure, panel, {2, 2}).inks == found.inks);
 }
 
-TEST_CASE("overlay: one differing element decides its pixel, and both kinds are x", "[overlay]") {
+TEST_CASE("overlay: a pixel with one differing cell shows it; both kinds together are x",
+          "[overlay]") {
   const PlanePtr a = diagonal_band(8, 8, -kUnbounded, 0);
   const PlanePtr more = combine(Op::kOr, a, rectangle(8, 8, {0, 1}, {7, 8}));
   const PlanePtr other = combine(Op::kSub, more, rectangle(8, 8, {7, 8}, {0, 1}));
@@ -62,7 +63,7 @@ TEST_CASE("overlay: one differing element decides its pixel, and both kinds are 
       "has its own\n");
 }
 
-TEST_CASE("overlay has colours of its own", "[overlay]") {
+TEST_CASE("an overlay is drawn in colours of its own", "[overlay]") {
   DrawOptions options = in_style(Style::kShade);
   options.color = true;
   const Canvas canvas = draw(
@@ -78,7 +79,7 @@ TEST_CASE("overlay has colours of its own", "[overlay]") {
   CHECK(canvas.at(row, left + 4).bg == color(ink::kOnlyB));
 }
 
-TEST_CASE("overlay of another extent is an error", "[overlay]") {
+TEST_CASE("an overlay of masks with different extents is an error", "[overlay]") {
   CHECK_THROWS_AS(draw_text(test::figure_of(full_plane(4, 4), full_plane(4, 5)), {}), Error);
 }
 

@@ -78,7 +78,7 @@ std::string draw(const Figure& figure, const PageLimits& limits = {}) {
 
 }  // namespace
 
-TEST_CASE("page: a stream of runs reads back as the cells, whatever the mask", "[page]") {
+TEST_CASE("page: a stream of runs is read back as the cells of any mask", "[page]") {
   std::mt19937 random(5);
   const auto draw = [&](Index low, Index high) {
     return low + static_cast<Index>(random() % static_cast<unsigned>(high - low + 1));
@@ -120,7 +120,7 @@ TEST_CASE("page: a stream of runs reads back as the cells, whatever the mask", "
   }
 }
 
-TEST_CASE("page: masks between straight lines take some bytes, at any length", "[page]") {
+TEST_CASE("page: masks with straight edges take a few bytes at any length", "[page]") {
   RunStream stream(100);
   const PlanePtr causal = diagonal_band(1000000, 1000000, -kUnbounded, 0);
   REQUIRE(stream.add(cell_rows(*causal, {0, 1000000}, {0, 1000000})) == std::size_t{0});
@@ -171,7 +171,8 @@ TEST_CASE("page: it holds title, counts, ids, tokens, steps and findings", "[pag
   CHECK(test::contains(page_data(figure, {}, {.axis_bytes = 10}).json, "The page lacks tokens"));
 }
 
-TEST_CASE("page: batches and heads that differ in what decided them say so", "[page]") {
+TEST_CASE("page: if steps decided other cells in other batches and heads, the page says so",
+          "[page]") {
   Figure figure = test::figure_of(full_plane(3, 3));
   figure.panels.front().members = {{0, 0}, {0, 1}};
   PageNotes notes;
@@ -182,7 +183,7 @@ TEST_CASE("page: batches and heads that differ in what decided them say so", "[p
   CHECK(test::contains(json, "Some batches and heads are equal after different steps"));
 }
 
-TEST_CASE("page: nothing is fetched, and all marks of the template are filled", "[page]") {
+TEST_CASE("page: a page loads nothing from elsewhere and has no unfilled placeholder", "[page]") {
   const std::string text = draw(test::figure_of(full_plane(5, 5)));
   CHECK(test::contains(text, "default-src 'none'"));
   for (const char* word :
@@ -192,7 +193,7 @@ TEST_CASE("page: nothing is fetched, and all marks of the template are filled", 
   }
 }
 
-TEST_CASE("page: names cannot add markup, nor end the script", "[page]") {
+TEST_CASE("page: names cannot add markup or end the script", "[page]") {
   Figure figure = test::figure_of(full_plane(2, 2));
   const std::string hostile =
       "</script></title><img src=x onerror=alert(1)>\"\\ <!--\xE2\x80\xA8\xE2\x80\xAE %%data%% "

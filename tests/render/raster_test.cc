@@ -55,7 +55,7 @@ std::map<std::uint8_t, Index> ink_counts(const InkGrid& grid) {
 
 }  // namespace
 
-TEST_CASE("raster: each cell of a small mask has its own square of its colour", "[raster]") {
+TEST_CASE("raster: each cell of a small mask is a square of its colour", "[raster]") {
   for (const auto& [q, k] : {std::pair<Index, Index>{7, 5}, {1, 1}, {40, 3}, {3, 40}}) {
     const PlanePtr plane = random_plane(q, k, 5);
     const Figure figure = figure_of(plane);
@@ -74,7 +74,7 @@ TEST_CASE("raster: each cell of a small mask has its own square of its colour", 
   }
 }
 
-TEST_CASE("raster: a single open or closed cell shows in blocks of any size", "[raster]") {
+TEST_CASE("raster: a single open or closed cell is visible in blocks of any size", "[raster]") {
   for (const Index n : {Index{100}, Index{1000}, Index{1000000}}) {
     for (const Range at : {Range{0, 1}, Range{n / 2, n / 2 + 1}, Range{n - 1, n}}) {
       const PlanePtr single = rectangle(n, n, at, at);
@@ -90,7 +90,7 @@ TEST_CASE("raster: a single open or closed cell shows in blocks of any size", "[
   }
 }
 
-TEST_CASE("raster: inks of blocks are those of their counted cells", "[raster]") {
+TEST_CASE("raster: the ink of a block follows from a count of its cells", "[raster]") {
   const PlanePtr a = random_plane(90, 130, 1), b = random_plane(90, 130, 2);
   const InkGrid grid = exact_grid(figure_of(a, b), 32);
   REQUIRE(grid.blocks);
@@ -113,7 +113,7 @@ TEST_CASE("raster: inks of blocks are those of their counted cells", "[raster]")
   }
 }
 
-TEST_CASE("raster: one differing cell of two equal large masks shows, larger than it is",
+TEST_CASE("raster: one differing cell of two large masks is visible, drawn larger than it is",
           "[raster]") {
   const Index n = 1 << 20;
   const PlanePtr a = diagonal_band(n, n, -kUnbounded, 0);
@@ -125,7 +125,8 @@ TEST_CASE("raster: one differing cell of two equal large masks shows, larger tha
   CHECK(ink_counts(large)[ink::kOnlyB] == 5 * 9);  // marks of 9 x 9 pixels, cut at the border
 }
 
-TEST_CASE("raster: one leak among 2^32 cells is red; many are as large as they are", "[raster]") {
+TEST_CASE("raster: one leak among 2^32 cells is drawn in red; many leaks keep their size",
+          "[raster]") {
   const Index n = 1 << 16;
   std::vector<std::int32_t> ids(n, 0);
   std::fill(ids.begin() + n / 2, ids.end(), 1);
@@ -145,7 +146,7 @@ TEST_CASE("raster: one leak among 2^32 cells is red; many are as large as they a
   CHECK(ink_counts(many)[ink::kLeak] == 64 * 64 / 2);
 }
 
-TEST_CASE("raster: overlay inks keep none, some and all apart", "[raster]") {
+TEST_CASE("raster: overlay inks distinguish none, some and all", "[raster]") {
   CHECK(overlay_ink(0, 0, 0, 9) == ink::kNone);
   CHECK(overlay_ink(1, 0, 0, 9) == ink::kBothSome);
   CHECK(overlay_ink(9, 0, 0, 9) == ink::kBothAll);
@@ -161,7 +162,7 @@ TEST_CASE("raster: overlay inks keep none, some and all apart", "[raster]") {
   CHECK(density_ink(most, most) == ink::kAll);
 }
 
-TEST_CASE("raster: tiles are empty, partial and full, alone and many to a pixel", "[raster]") {
+TEST_CASE("raster: empty, partial and full tiles are drawn, one or many per pixel", "[raster]") {
   const PlanePtr causal = diagonal_band(1000, 1000, -kUnbounded, 0);
   const TileMap map = tile_map(*causal, 64, 32);
   Figure figure;
@@ -187,7 +188,7 @@ TEST_CASE("raster: tiles are empty, partial and full, alone and many to a pixel"
   }
 }
 
-TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
+TEST_CASE("raster: a part of the tiles is drawn as in the drawing of all tiles", "[raster]") {
   const PlanePtr causal = diagonal_band(1000, 1000, -kUnbounded, 0);
   const TileMap map = tile_map(*causal, 64, 32);
   Figure figure;
@@ -225,7 +226,7 @@ TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
   CHECK_THROWS_WITH(check_figure(figure), "queries 100-999 of tiles of 64: expected whole tiles");
 }
 
-TEST_CASE("raster: the matrix stands whole inside the picture", "[raster]") {
+TEST_CASE("raster: the whole matrix is inside the picture", "[raster]") {
   std::vector<std::int32_t> q(30, 7), k(50, -1);
   std::fill(k.begin() + 5, k.end(), 3);
   Figure figure = test::labelled(random_plane(30, 50, 9), q, k);
@@ -251,7 +252,7 @@ TEST_CASE("raster: the matrix stands whole inside the picture", "[raster]") {
   CHECK(draw_raster(figure, {}).pixels == whole.pixels);
 }
 
-TEST_CASE("raster: masks without cells, options out of range", "[raster]") {
+TEST_CASE("raster: masks without cells are drawn, and options out of range refused", "[raster]") {
   CHECK(draw_raster(figure_of(empty_plane(0, 5)), {}).width > 0);
   CHECK(draw_raster(figure_of(empty_plane(0, 0)), {}).width > 0);
   const Figure figure = figure_of(full_plane(4, 6));
@@ -269,7 +270,7 @@ TEST_CASE("raster: masks without cells, options out of range", "[raster]") {
   CHECK_THROWS_AS(draw_raster(test::labelled(full_plane(4, 6), ids, {}), {}), Error);
 }
 
-TEST_CASE("raster: a fixed scale makes every unit that many pixels", "[raster]") {
+TEST_CASE("raster: with a fixed scale every unit has that many pixels", "[raster]") {
   PictureOptions options;
   options.scale = 5;
   options.title = options.axes = options.legend = false;
@@ -279,7 +280,7 @@ TEST_CASE("raster: a fixed scale makes every unit that many pixels", "[raster]")
   CHECK(whole.height < 260);
 }
 
-TEST_CASE("raster: panels are beside each other, with one title and one legend", "[raster]") {
+TEST_CASE("raster: panels are drawn side by side, with one title and one legend", "[raster]") {
   Figure one = figure_of(full_plane(64, 64)), four = one;
   for (int i = 0; i < 3; ++i) four.panels.push_back({.plane = empty_plane(64, 64)});
   const auto count = [](const Raster& raster, std::uint8_t ink) {

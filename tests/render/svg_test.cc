@@ -109,7 +109,7 @@ class Painted {
 
 }  // namespace
 
-TEST_CASE("svg: rectangles of a grid cover each coloured unit once", "[svg]") {
+TEST_CASE("svg: rectangles cover each coloured unit of a grid once", "[svg]") {
   std::mt19937 random(11);
   for (int turn = 0; turn < 20; ++turn) {
     const Index q = 1 + random() % 40, k = 1 + random() % 40;
@@ -130,7 +130,7 @@ TEST_CASE("svg: rectangles of a grid cover each coloured unit once", "[svg]") {
   }
 }
 
-TEST_CASE("svg: regular masks take few rectangles", "[svg]") {
+TEST_CASE("svg: regular masks are drawn with few rectangles", "[svg]") {
   const auto rects_of = [](PlanePtr plane) {
     return grid_rects(svg_grid_of(figure_of(std::move(plane)), 1024));
   };
@@ -143,7 +143,7 @@ TEST_CASE("svg: regular masks take few rectangles", "[svg]") {
         std::vector<InkRect>{{{0, 4}, {0, 4}, ink::kAll}, {{4, 9}, {4, 9}, ink::kAll}});
 }
 
-TEST_CASE("svg: the cells of a small mask, word for word", "[svg]") {
+TEST_CASE("svg: the text for a small mask is exactly as expected", "[svg]") {
   const InkGrid grid = svg_grid_of(figure_of(diagonal_band(2, 3, -kUnbounded, 1)), 16);
   CHECK(svg_cells(grid, grid_rects(grid), Palette::kGrey, {8, 10}) ==
         "<rect width=\"30\" height=\"16\" fill=\"#141414\"/>\n"
@@ -154,7 +154,7 @@ TEST_CASE("svg: the cells of a small mask, word for word", "[svg]") {
         "<path fill=\"#ffffff\" d=\"M0 0h2v1h-2zM0 1h3v1h-3z\"/>\n");
 }
 
-TEST_CASE("svg: nothing that some renderers lack", "[svg]") {
+TEST_CASE("svg: only elements and attributes that simple renderers support are used", "[svg]") {
   std::vector<std::int32_t> ids(30, 1);
   std::fill(ids.begin() + 10, ids.end(), 2);
   Figure figure = test::labelled(diagonal_band(30, 30, -3, 1), ids, ids);
@@ -181,7 +181,7 @@ TEST_CASE("svg: nothing that some renderers lack", "[svg]") {
   CHECK(occurrences(text, "stroke") == 0);
 }
 
-TEST_CASE("svg: a simple renderer gets the pixels of the PNG", "[svg]") {
+TEST_CASE("svg: a simple renderer draws the pixels of the PNG", "[svg]") {
   PictureOptions options;
   options.title = options.axes = options.legend = false;  // a picture without text
   for (const Index n : {Index{1}, Index{9}, Index{30}, Index{200}, Index{3000}}) {
@@ -206,7 +206,7 @@ TEST_CASE("svg: a simple renderer gets the pixels of the PNG", "[svg]") {
   }
 }
 
-TEST_CASE("svg: leaks and differences have their colours and counts", "[svg]") {
+TEST_CASE("svg: leaks and differences are drawn in their colours and counted", "[svg]") {
   const std::vector<std::int32_t> ids = {0, 0, 1, 1};
   const std::string leaking = draw_svg(test::labelled(full_plane(4, 4), ids, ids), {});
   const std::string red = hex_color(inks(InkSet::kMask, Palette::kCividis)[ink::kLeak].color);
@@ -218,7 +218,7 @@ TEST_CASE("svg: leaks and differences have their colours and counts", "[svg]") {
   CHECK(differing.find("only in A 16 (100%)") != std::string::npos);
 }
 
-TEST_CASE("svg: a whole document is well formed and always the same", "[svg]") {
+TEST_CASE("svg: a document is well formed and always the same", "[svg]") {
   std::vector<std::int32_t> q(12, 5), k(20, 1);
   k.back() = -1;
   Figure figure = test::labelled(diagonal_band(12, 20, -3, 1), q, k);
@@ -248,7 +248,7 @@ TEST_CASE("svg: names of files cannot add markup", "[svg]") {
   for (const char c : text) CHECK((static_cast<unsigned char>(c) >= 0x20 || c == '\n'));
 }
 
-TEST_CASE("svg: markup keeps good UTF-8 and escapes the rest", "[svg]") {
+TEST_CASE("svg: valid UTF-8 is kept and other bytes are escaped", "[svg]") {
   CHECK(escape_markup("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80") ==
         "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
   CHECK(escape_markup("\x80") == "\\x80");
@@ -264,7 +264,7 @@ TEST_CASE("svg: markup keeps good UTF-8 and escapes the rest", "[svg]") {
   CHECK(encoded("\xFB\xFF\xFE") == "+//+");
 }
 
-TEST_CASE("svg: irregular masks are drawn in blocks before they get large", "[svg]") {
+TEST_CASE("svg: irregular masks are drawn in blocks before the file gets large", "[svg]") {
   std::mt19937 random(4);
   const auto dense = twin::matrix(700, 700, [&](Index, Index) { return random() % 2 == 0; });
   const std::string text = draw_svg(figure_of(twin::plane_of_matrix(dense)), {});
@@ -273,7 +273,7 @@ TEST_CASE("svg: irregular masks are drawn in blocks before they get large", "[sv
   CHECK(text.find("1 square = ") != std::string::npos);
 }
 
-TEST_CASE("svg: one cell of a million by a million is in the picture", "[svg]") {
+TEST_CASE("svg: one open cell of a million by a million is visible", "[svg]") {
   const Index n = 1000000;
   const std::string text = draw_svg(figure_of(rectangle(n, n, {500000, 500001}, {3, 4})), {});
   CHECK(text.find("M0 488h1v1h-1z") != std::string::npos);

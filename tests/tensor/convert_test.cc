@@ -72,7 +72,7 @@ float ulp(float value, int steps) {
 
 }  // namespace
 
-TEST_CASE("every half goes to float and back") {
+TEST_CASE("every float16 is converted to float and back unchanged") {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     REQUIRE(half_from_float(float_from_half(half)) == half);
@@ -83,7 +83,7 @@ TEST_CASE("every half goes to float and back") {
   CHECK(std::signbit(float_from_half(0x8000)));
 }
 
-TEST_CASE("floats round to halves as numpy rounds them") {
+TEST_CASE("floats are rounded to float16 as by numpy") {
   const Scratch scratch;
   std::vector<float> values;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {  // each half, its neighbours, and ties
@@ -105,7 +105,7 @@ TEST_CASE("floats round to halves as numpy rounds them") {
   CHECK(std::isnan(float_from_half(half_from_float(ulp(INFINITY, 1)))));
 }
 
-TEST_CASE("floats round to the nearest bfloat16 with ties to even") {
+TEST_CASE("floats are rounded to the nearest bfloat16, ties to even") {
   CHECK(bfloat16_from_float(1.0f) == 0x3F80);
   CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F808000u)) == 0x3F80);  // a tie goes down
   CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F818000u)) == 0x3F82);  // a tie goes up
@@ -120,7 +120,7 @@ TEST_CASE("floats round to the nearest bfloat16 with ties to even") {
   }
 }
 
-TEST_CASE("a double is rounded once on its way to 16 bits") {
+TEST_CASE("a double is rounded only once on its way to 16 bits") {
   // Just above a tie: rounding to float first would make it a tie, which goes to the even half
   // below.
   const Tensor input = tensor_of<double>(
@@ -135,7 +135,7 @@ TEST_CASE("a double is rounded once on its way to 16 bits") {
   CHECK(brain.as<std::uint16_t>()[0] == 0x3F81);
 }
 
-TEST_CASE("whole numbers are rounded once to small floats") {
+TEST_CASE("whole numbers are rounded only once to small floats") {
   const DType dtype =
       GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat8E4M3, DType::kFloat8E5M2);
   const std::vector<double> floats = counted_floats(dtype);
@@ -162,7 +162,7 @@ TEST_CASE("whole numbers are rounded once to small floats") {
   }
 }
 
-TEST_CASE("astype equals numpy between all dtypes on values that fit") {
+TEST_CASE("astype equals numpy between all dtypes, for values that fit") {
   const Scratch scratch;
   python(scratch, R"(
 np.seterr(all='ignore')
@@ -201,7 +201,7 @@ for s in types:
   }
 }
 
-TEST_CASE("bool elements are normal after astype and NaN is true") {
+TEST_CASE("astype writes bools as 0 or 1, and NaN as true") {
   const Tensor odd = tensor_of<std::uint8_t>(DType::kBool, {0, 1, 2, 255});
   CHECK(bytes_of(astype(odd, DType::kBool)) == std::string("\0\1\1\1", 4));
   CHECK(bytes_of(astype(odd, DType::kUInt8)) == std::string("\0\1\1\1", 4));
@@ -211,7 +211,7 @@ TEST_CASE("bool elements are normal after astype and NaN is true") {
   CHECK(bytes_of(astype(half, DType::kBool)) == std::string("\0\1", 2));
 }
 
-TEST_CASE("whole numbers come out exactly and the rest is refused by element") {
+TEST_CASE("as_int64 returns whole numbers exactly; the error about others names the element") {
   const Tensor floats = tensor_of<double>(DType::kFloat64, {0, -3, 0x1p53, -0x1p63});
   CHECK(as_int64(floats, "ids") ==
         std::vector<std::int64_t>{0, -3, Index{1} << 53, std::numeric_limits<Index>::min()});

@@ -72,7 +72,7 @@ void check_against_twin(const Paper& paper, const Tensor& from) {
 
 }  // namespace
 
-TEST_CASE("float8: all codes mean their number, and come back") {
+TEST_CASE("float8: every code has the value of its definition, and is converted back") {
   const Paper paper = GENERATE(kE4M3, kE5M2);
   for (int code = 0; code < 256; ++code) {
     CAPTURE(name(paper.dtype), code);
@@ -89,14 +89,15 @@ TEST_CASE("float8: all codes mean their number, and come back") {
   }
 }
 
-TEST_CASE("float8: every float16 goes to the nearest code") {
+TEST_CASE("float8: every float16 is rounded to the nearest code") {
   const Paper paper = GENERATE(kE4M3, kE5M2);
   std::vector<std::uint16_t> halves(65536);
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
   check_against_twin(paper, filled(DType::kFloat16, halves));
 }
 
-TEST_CASE("float8: numbers, ties, their neighbours and random floats go to the nearest code") {
+TEST_CASE(
+    "float8: values, ties, their neighbours and random floats are rounded to the nearest code") {
   const Paper paper = GENERATE(kE4M3, kE5M2);
   std::vector<float> floats{INFINITY, -INFINITY, NAN, -NAN, std::numeric_limits<float>::max()};
   std::vector<double> doubles{1e300, -1e300, 1e-300, -1e-300};
@@ -122,7 +123,7 @@ TEST_CASE("float8: numbers, ties, their neighbours and random floats go to the n
   check_against_twin(paper, filled(DType::kFloat64, doubles));
 }
 
-TEST_CASE("float8: what is too large becomes NaN where there are no infinities") {
+TEST_CASE("float8: numbers that are too large become NaN in types without infinities") {
   const auto cast = [](DType dtype, float value) {
     return int{astype(filled<float>(DType::kFloat32, {value}), dtype).as<std::uint8_t>()[0]};
   };

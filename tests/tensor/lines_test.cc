@@ -60,7 +60,7 @@ std::vector<std::int16_t> elements_of(const Strided& array) {
   return out;
 }
 
-TEST_CASE("a copy of any strided array has its elements in C order", "[lines]") {
+TEST_CASE("an array of any strides is read in C order", "[lines]") {
   std::mt19937 random(11);
   for (int round = 0; round < rounds(2000); ++round) {
     const Strided array = random_strided(random);
@@ -72,7 +72,7 @@ TEST_CASE("a copy of any strided array has its elements in C order", "[lines]") 
   }
 }
 
-TEST_CASE("neighbours are read where they lie", "[lines]") {
+TEST_CASE("a contiguous line is read without a copy", "[lines]") {
   Tensor x(DType::kInt16, {3, 70});
   const Lines lines(x);
   Lines::Buffer buffer;
@@ -82,7 +82,7 @@ TEST_CASE("neighbours are read where they lie", "[lines]") {
   CHECK(buffer.empty());
 }
 
-TEST_CASE("memory of a device has no lines", "[lines]") {
+TEST_CASE("an array in device memory cannot be read by lines", "[lines]") {
   Tensor x(DType::kInt16, {3, 70});
   const TensorView far(x.bytes().data(), x.dtype(), x.shape(), {MemorySpace::kDevice, 0});
   CHECK_THROWS_AS(Lines(far), Error);

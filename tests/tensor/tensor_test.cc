@@ -26,13 +26,13 @@ TEST_CASE("a new tensor is aligned and full of zeros") {
   CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }));
 }
 
-TEST_CASE("a scalar has one element and an empty shape none") {
+TEST_CASE("a scalar has one element, and an empty shape none") {
   CHECK(Tensor(DType::kInt64, {}).bytes().size() == 8);
   CHECK(Tensor(DType::kInt64, {0, 4}).elements() == 0);
   CHECK(Tensor().elements() == 0);
 }
 
-TEST_CASE("sizes that do not fit are refused") {
+TEST_CASE("sizes that overflow are refused") {
   const Index max = std::numeric_limits<Index>::max();
   CHECK_THROWS_AS(Tensor(DType::kBool, {max, 2}), Error);
   CHECK_THROWS_AS(Tensor(DType::kInt16, {max}), Error);
@@ -40,7 +40,7 @@ TEST_CASE("sizes that do not fit are refused") {
   CHECK_THROWS_AS(Tensor(DType::kBool, {-1}), Error);
 }
 
-TEST_CASE("reshape keeps the elements and refuses another number of them") {
+TEST_CASE("reshape keeps the elements, and refuses another number of them") {
   Tensor tensor(DType::kInt32, {2, 3});
   for (int i = 0; i < 6; ++i) tensor.as<std::int32_t>()[static_cast<std::size_t>(i)] = i;
   tensor.reshape({3, 1, 2});
@@ -50,13 +50,13 @@ TEST_CASE("reshape keeps the elements and refuses another number of them") {
   CHECK(tensor.rank() == 3);
 }
 
-TEST_CASE("shapes print as in Python") {
+TEST_CASE("shapes are printed as in Python") {
   CHECK(text({}) == "()");
   CHECK(text({4}) == "(4,)");
   CHECK(text({2, 3}) == "(2, 3)");
 }
 
-TEST_CASE("every dtype has a name that leads back to it") {
+TEST_CASE("the name of every dtype is read back") {
   for (const ElementType& type : kElementTypes)
     CHECK(dtype_from_name(name(type.dtype)) == type.dtype);
   CHECK_FALSE(dtype_from_name("float8"));
@@ -68,7 +68,7 @@ TEST_CASE("every dtype has a name that leads back to it") {
   CHECK_FALSE(is_floating(DType::kUInt64));
 }
 
-TEST_CASE("the limits of floats are those of numpy and ml_dtypes") {
+TEST_CASE("the limits of float types are those of numpy and ml_dtypes") {
   struct Limits {
     DType dtype;
     double epsilon, largest, least;

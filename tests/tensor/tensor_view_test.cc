@@ -30,7 +30,7 @@ Errc code_of(const auto& f) {
 
 }  // namespace
 
-TEST_CASE("a view of a tensor shows its elements without a copy") {
+TEST_CASE("a view of a tensor reads its elements without a copy") {
   Tensor x = counted({2, 3, 4});
   const TensorView view = x;
   CHECK(view.data() == x.bytes().data());
@@ -56,7 +56,7 @@ TEST_CASE("a view without an array has no elements") {
   CHECK(view_of(&scalar)->rank() == 0);
 }
 
-TEST_CASE("contiguous is C order without gaps, whatever the strides of single elements") {
+TEST_CASE("a view is contiguous in C order without gaps; strides of extents 1 do not matter") {
   const Tensor x = counted({4, 6});
   const auto with = [&](std::vector<Index> shape, std::vector<Index> strides) {
     return TensorView(x.bytes().data(), x.dtype(), shape, strides);
@@ -71,7 +71,7 @@ TEST_CASE("contiguous is C order without gaps, whatever the strides of single el
   CHECK(with({0, 6}, {1, 17}).is_contiguous());
 }
 
-TEST_CASE("elements are read only where they can be") {
+TEST_CASE("views that are not contiguous, or on a device, refuse as()") {
   const Tensor x = counted({4, 6});
   const TensorView transposed(x.bytes().data(), x.dtype(), std::array<Index, 2>{6, 4},
                               std::array<Index, 2>{1, 6});
@@ -83,7 +83,7 @@ TEST_CASE("elements are read only where they can be") {
         Errc::kShape);
 }
 
-TEST_CASE("convert writes what astype gives") {
+TEST_CASE("convert() writes the elements of astype()") {
   const Tensor x = counted({5, 7});
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt16}) {
     Tensor out(dtype, {35});

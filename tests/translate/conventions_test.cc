@@ -27,7 +27,7 @@ Index keys_seen(const step::Window& window) {
   return mask.plane(0, 0)->count({32, 33}, {0, 64});
 }
 
-TEST_CASE("a window of 4 is 4, 5, 7 or 9 keys for a query far from the ends") {
+TEST_CASE("a window of 4 opens 4, 5, 7 or 9 keys, depending on the library") {
   std::map<Index, int> rows;
   for (const WindowConvention& row : window_conventions())
     ++rows[keys_seen(window_of(row.rule, 4))];
@@ -74,7 +74,7 @@ Step random_step() {
   }
 }
 
-TEST_CASE("the form of arguments is the mask of the chain, or says what is left over") {
+TEST_CASE("the arguments for a chain give its mask, or name the steps that are left over") {
   const Mask full(full_plane(11, 11));
   int whole = 0, rest = 0;
   for (int round = 0; round < 4000; ++round) {
@@ -98,7 +98,7 @@ TEST_CASE("the form of arguments is the mask of the chain, or says what is left 
   CHECK(rest > 500);
 }
 
-TEST_CASE("a step that opens where nothing is closed leaves no argument") {
+TEST_CASE("a step that opens cells that are open already needs no argument") {
   const MaskForm found =
       mask_form({{step::Global{{{2, 3}}}}, {step::Sinks{2}}, {step::Causal{}}}, no_name);
   CHECK(found.rest.empty());
@@ -106,7 +106,7 @@ TEST_CASE("a step that opens where nothing is closed leaves no argument") {
   CHECK(found.sinks == 0);
 }
 
-TEST_CASE("what has no place is named with the reason") {
+TEST_CASE("a step that no argument can express is named with the reason") {
   const auto rest = [](const Chain& chain) { return mask_form(chain, no_name).rest; };
   CHECK(rest({{step::Dilated{2}}}) == "step has no argument of its own");
   CHECK(rest({{step::Dilated{2}}, {step::Prefix{2}}}) == "step has no argument of its own");

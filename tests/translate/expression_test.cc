@@ -222,7 +222,7 @@ bool needs_square(const std::string& text) {
          text.find(" < length[b]") != text.npos;
 }
 
-TEST_CASE("expressions: what is read is what Python computes") {
+TEST_CASE("expressions: the mask that is read equals what Python computes") {
   Draws draws(36);
   int read = 0, refused = 0;
   for (int round = 0; round < test::rounds(3000); ++round) {
@@ -246,7 +246,7 @@ TEST_CASE("expressions: what is read is what Python computes") {
 
 std::string text_of(const std::string& function) { return to_text(lib("flex").read(function)); }
 
-TEST_CASE("expressions: mask functions as people write them") {
+TEST_CASE("expressions: mask functions are read as people write them") {
   CHECK(text_of("def mask_mod(b, h, q_idx, kv_idx):\n"
                 "    causal = q_idx >= kv_idx\n"
                 "    window = q_idx - kv_idx <= 4\n"
@@ -273,7 +273,7 @@ std::string failure_of(const std::string& text) {
   return "";
 }
 
-TEST_CASE("expressions: what is not read is refused with the reason") {
+TEST_CASE("expressions: the error about an unreadable function gives the reason") {
   CHECK(failure_of("(h % 2 == 0) & (q_idx >= kv_idx)").find("expected h compared") !=
         std::string::npos);
   CHECK(failure_of("def mask_mod(b, h, q, k):\n    for i in x:\n        y = 1\n    return q >= k")

@@ -27,7 +27,7 @@ std::string cells_or_unread(const std::string& function, const Given& given) {
   return out.empty() ? std::to_string(call.mask.count()) : out;
 }
 
-TEST_CASE("a call's arguments mean what the row of the library says") {
+TEST_CASE("the arguments of a call are read as the library's row says") {
   CHECK(cells_or_unread("flash_attn_func", {{"causal", "True"}, {"attention_chunk", "4"}}) == "20");
   CHECK(cells_or_unread("flash_attn_func", {{"causal", "False"}, {"dropout_p", "0.1"}}) == "64");
   const Given packed = {numbers("cu_seqlens_q", {0, 4, 8}),
@@ -39,7 +39,7 @@ TEST_CASE("a call's arguments mean what the row of the library says") {
   CHECK(cells_or_unread("flash_attn_with_kvcache", cached) == std::to_string(6 + 36));
 }
 
-TEST_CASE("what changes the mask and is not read is named, a default is not") {
+TEST_CASE("unread arguments that change the mask are named, unless they have the default") {
   const std::string dotted = "flash_attn.cute.flash_attn_func";
   CHECK(cells_or_unread(dotted, {{"mask_mod", GivenObject{}}}) == "mask_mod");
   CHECK(cells_or_unread(dotted, {{"mask_mod", "None"}}) == "64");
@@ -55,7 +55,7 @@ TEST_CASE("what changes the mask and is not read is named, a default is not") {
   CHECK(cells_or_unread("flash_attn_with_kvcache", {{"k", GivenArray{{1, 2, 4, 8}, {}}}}) == "k");
 }
 
-TEST_CASE("a mask of its own is named, unless it is None") {
+TEST_CASE("a mask argument that cannot be read is named, unless it is None") {
   const std::pair<const char*, std::vector<const char*>> calls[] = {
       {"sdpa scaled_dot_product_attention", {"attn_mask"}},
       {"flex flex_attention", {"score_mod", "block_mask"}},
@@ -78,7 +78,7 @@ TEST_CASE("a mask of its own is named, unless it is None") {
   }
 }
 
-TEST_CASE("a plan is that of its wrapper") {
+TEST_CASE("the plan() of a wrapper is read as a call of that wrapper") {
   const Given ragged = {numbers("qo_indptr", {0, 3}), numbers("kv_indptr", {0, 5})};
   CHECK(read_call(lib("flashinfer"), "BatchPrefillWithRaggedKVCacheWrapper.plan", ragged, {3, 5})
             .unread.empty());
@@ -118,7 +118,7 @@ TEST_CASE("values that do not fit are errors that name the argument") {
   CHECK_THROWS_AS(read_call(lib("fa"), "flash_attn_combine", {}, {8, 8}), Error);
 }
 
-TEST_CASE("each argument that a row names has one meaning, and each row's defaults are silent") {
+TEST_CASE("each argument of a row has one meaning, and defaults are not reported") {
   for (const Library* library : libraries()) {
     for (const Convention& row : library->calls) {
       if (row.documents || library->shaped || library->methods) continue;

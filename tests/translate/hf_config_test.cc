@@ -39,7 +39,7 @@ std::pair<Index, Index> sides(const std::string& json) {
 }
 using Sides = std::pair<Index, Index>;
 
-TEST_CASE("layer_types name each layer") {
+TEST_CASE("layer_types give the mask of each layer") {
   const HfConfig config = read_hf_config(
       R"({"model_type": "gpt_oss", "num_hidden_layers": 3, "sliding_window": 128,
           "layer_types": ["sliding_attention", "full_attention", "linear_attention"]})");
@@ -139,7 +139,7 @@ TEST_CASE("layer_types count only where the class reads them") {
   }
 }
 
-TEST_CASE("each class fills in what its config leaves out") {
+TEST_CASE("defaults of the class are used for keys that the config lacks") {
   const auto with = [](const std::string& type, const std::string& keys) {
     return R"({"model_type": ")" + type + R"(", )" + keys + "}";
   };
@@ -179,7 +179,7 @@ TEST_CASE("each class fills in what its config leaves out") {
   CHECK(layers(with("mamba", R"("num_hidden_layers": 2)")) == "--");
 }
 
-TEST_CASE("encoders look both ways, and so do models made bidirectional") {
+TEST_CASE("encoders, and models made bidirectional, have no causal mask") {
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2})") == "ee");
   CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2, "is_decoder": true})") == "ff");
   const std::string modern =
@@ -198,7 +198,7 @@ TEST_CASE("encoders look both ways, and so do models made bidirectional") {
   CHECK(sides(mistral) == Sides{8, 8});
 }
 
-TEST_CASE("encoder-decoders have three kinds of layers") {
+TEST_CASE("an encoder-decoder has encoder, decoder and cross-attention layers") {
   const HfConfig t5 = read_hf_config(
       R"({"model_type": "t5", "num_layers": 2, "num_decoder_layers": 1, "is_encoder_decoder": true})");
   REQUIRE(t5.layers.size() == 4);
@@ -209,13 +209,13 @@ TEST_CASE("encoder-decoders have three kinds of layers") {
   CHECK(t5.layers[3].part == "cross");
 }
 
-TEST_CASE("text parts of larger models are read, by their own type or their model's") {
+TEST_CASE("the text part of a larger model is read by its own type or the model's") {
   CHECK(layers(R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 6}})") == "sssssf");
   CHECK(layers(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
                    "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]}})") == "cccf");
 }
 
-TEST_CASE("other files are refused in one line") {
+TEST_CASE("the error about another file is one line") {
   const auto refused = [](const std::string& json) {
     return test::error_of([&] { read_hf_config(json); });
   };

@@ -32,7 +32,7 @@ void check_cells(const Library& library, const std::string& text, Index queries,
 
 // jax splash_attention_mask.py has LogicalOr, LogicalAnd and MultiHeadMask; make_*_mask gives the
 // same rules as arrays.
-TEST_CASE("splash: masks joined by | and &") {
+TEST_CASE("splash: masks joined by | and & are read") {
   const Library& splash = lib("splash");
   check_cells(splash, "CausalMask((9, 9)) | LocalMask((9, 9), (1, 2), 0)", 9, 9,
               [](Index, Index q, Index k) { return k <= q || (k >= q - 1 && k <= q + 2); });
@@ -46,7 +46,7 @@ TEST_CASE("splash: masks joined by | and &") {
               });
 }
 
-TEST_CASE("splash: a mask for each head") {
+TEST_CASE("splash: a mask for each head is read") {
   const Library& splash = lib("splash");
   const Cells each = [](Index h, Index q, Index k) { return h < 2 ? k <= q : k <= q && k > q - 3; };
   const std::string masks = "CausalMask((9, 9)), CausalMask((9, 9)), LocalMask((9, 9), (2, 0), 0)";
@@ -61,7 +61,7 @@ TEST_CASE("splash: a mask for each head") {
               9, 9, [](Index, Index q, Index k) { return k <= q; });
 }
 
-TEST_CASE("splash: shapes by name, and masks as arrays") {
+TEST_CASE("splash: shapes given by name, and masks given as arrays, are read") {
   const Library& splash = lib("splash");
   const Cells causal = [](Index, Index q, Index k) { return k <= q; };
   check_cells(splash, "CausalMask(shape=(5, 9))", 5, 9, causal);
@@ -96,7 +96,7 @@ Cells documents(const std::vector<Interval>& queries, const std::vector<Interval
 
 // xformers attn_bias.py: _GappySeqInfo.intervals() gives start to start + length; padded keys start
 // at i * kv_padding; the local and causal classes with padded keys count from the bottom right.
-TEST_CASE("xformers: keys with gaps, and padded keys") {
+TEST_CASE("xformers: keys with gaps, and padded keys, are read") {
   const Library& xformers = lib("xformers");
   const auto all = [](Index) { return true; };
   const auto causal = [](Index past) { return past <= 0; };
@@ -123,14 +123,14 @@ TEST_CASE("xformers: keys with gaps, and padded keys") {
 }
 
 // jax/_src/nn/functions.py _apply_padding_mask: q < q_seqlen and k < kv_seqlen.
-TEST_CASE("jax: lengths of queries alone, and beside others of keys") {
+TEST_CASE("jax: lengths of queries are read, alone and beside lengths of keys") {
   check_cells(lib("jax"), "dot_product_attention(q, k, v, query_seq_lengths=jnp.array([3]))", 5, 7,
               [](Index, Index q, Index) { return q < 3; });
   check_cells(lib("jax"), "is_causal=True, query_seq_lengths=[4], key_value_seq_lengths=[2]", 5, 7,
               [](Index, Index q, Index k) { return q < 4 && k < 2 && k <= q; });
 }
 
-TEST_CASE("xformers: methods of a variable") {
+TEST_CASE("xformers: methods of a variable are read") {
   const std::string bias = "bias = fmha.attn_bias.BlockDiagonalMask.from_seqlens([2, 3], [4, 3])\n";
   const std::vector<Interval> queries = {{0, 2}, {2, 5}}, keys = {{0, 4}, {4, 7}};
   const auto causal = [](Index past) { return past <= 0; };

@@ -28,7 +28,7 @@ Index floored(Index n, Index size) { return floor_div(n, size); }
 
 // In transformers masking_utils.py _preprocess_mask_arguments looks for documents in position_ids
 // where there is neither a cache nor an attention_mask.
-TEST_CASE("transformers: position_ids separate no documents where there is a cache") {
+TEST_CASE("transformers: with a cache, position_ids do not separate documents") {
   const auto read = [](const std::string& more, const char* ids = "[[0, 1, 0, 1]]") {
     return to_text(lib("hf").read("create_causal_mask(config=config, attention_mask=None, " + more +
                                   "position_ids=torch.tensor(" + ids + "))"));
@@ -47,7 +47,7 @@ TEST_CASE("transformers: position_ids separate no documents where there is a cac
 
 // In transformers masking_utils.py create_bidirectional_mask passes no position_ids on, so that
 // documents stay unseen; create_causal_mask applies packed_sequence_mask_function.
-TEST_CASE("transformers: documents without causal go through and_mask_function") {
+TEST_CASE("transformers: documents without causal are written as and_mask_function") {
   for (const char* pipeline : {"doc:lens=3+2", "doc:lens=3+2 | window:both=1"}) {
     const Translation hf = written(pipeline, lib("hf"));
     INFO(code(hf));
@@ -85,7 +85,7 @@ TEST_CASE("Transformer Engine: arguments of the constructor count in the call") 
 // jax splash_attention_mask.py: LocalMask(shape, window_size, offset) keeps
 // left: q + offset - left <= k, right: q + offset + right >= k; CausalMask(shape, offset) keeps
 // q + offset >= k. The offset may stand by position.
-TEST_CASE("splash: offsets by position count") {
+TEST_CASE("splash: an offset by position is added to the query") {
   for (Index offset = -3; offset <= 3; ++offset) {
     const std::string number = std::to_string(offset);
     check_read(lib("splash"), "CausalMask((7, 7), " + number + ")",
@@ -106,7 +106,7 @@ TEST_CASE("splash: offsets by position count") {
 // xformers attn_bias.py: _materialize_causal_mask is tril(shift) and triu(shift - window + 1), with
 // shift = K - Q where from_bottomright; LocalAttentionFromBottomRightMask keeps
 // -left <= k - (q + K - Q) <= right.
-TEST_CASE("xformers: each class has its alignment") {
+TEST_CASE("xformers: each class is read with its alignment") {
   struct Class {
     const char* name;
     bool bottom, local;
@@ -169,7 +169,7 @@ void check_documents(const Library& library, const std::string& text,
       queries, keys);
 }
 
-TEST_CASE("xformers: from_seqlens gives each document its own block") {
+TEST_CASE("xformers: from_seqlens opens a block of its own for each document") {
   const Rule top = [](Index q, Index k, Index, Index) { return k <= q; };
   const Rule bottom = [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; };
   const std::vector<Index> q = {2, 1, 3}, k = {4, 3, 3};
@@ -191,7 +191,7 @@ TEST_CASE("xformers: from_seqlens gives each document its own block") {
 
 // transformers: chunked_overlay counts q_idx from the first cached token, (q + K - Q) // size;
 // flash-attention hopper/mask.h counts row_idx + seqlen_k - seqlen_q.
-TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-attn") {
+TEST_CASE("chunks are counted along the bottom-right diagonal in transformers and flash-attn") {
   for (Index size = 1; size <= 5; ++size) {
     const auto same = [size](Index q, Index k, Index queries, Index keys) {
       return floored(q + keys - queries, size) == floored(k, size);
@@ -211,8 +211,7 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
 
 // In transformers remap_positions_for_packed_sequence gives chunked_overlay positions inside
 // documents; flash-attn's varlen kernels know one sequence at a time.
-TEST_CASE(
-    "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
+TEST_CASE("chunks counted over all documents cannot be arguments, chunks inside documents can") {
   const Translation fa = written("doc:lens=3+5 | chunk:size=4 | causal", lib("fa"));
   CHECK(!fa.ok());
   CHECK(fa.refusal.find("counted from each document's start") != std::string::npos);
@@ -227,7 +226,7 @@ TEST_CASE(
 }
 
 // ejkernel types/mask.py: apply_chunked keeps q // size == k // size and k <= q.
-TEST_CASE("ejkernel: chunk_size is causal") {
+TEST_CASE("ejkernel: chunk_size also makes the mask causal") {
   for (Index size = 1; size <= 5; ++size) {
     check_read(lib("ejkernel"), "chunk_size=" + std::to_string(size),
                [=](Index q, Index k, Index, Index) { return k <= q && q / size == k / size; });
@@ -238,7 +237,7 @@ TEST_CASE("ejkernel: chunk_size is causal") {
 // causal types set the right side to 0 and decide the alignment; no_mask is bottom-right unless
 // bottom_right_diagonal is False; check_set_window_size takes (-1, 0) for (-1, -1) without causal
 // and asserts on other one-sided windows.
-TEST_CASE("Transformer Engine: the mask type overrides") {
+TEST_CASE("Transformer Engine: the mask type overrides window and alignment") {
   const auto band = [](bool bottom, Index left, Index right) -> Rule {
     return [=](Index q, Index k, Index queries, Index keys) {
       const Index distance = k - q - (bottom ? keys - queries : 0);
@@ -266,7 +265,7 @@ TEST_CASE("Transformer Engine: the mask type overrides") {
 
 // torch: is_causal is tril(diagonal=0); causal_lower_right is tril(diagonal=K - Q).
 // jax/_src/nn/functions.py: tril, and q - left <= k <= q + right, from the first row.
-TEST_CASE("torch SDPA and jax.nn") {
+TEST_CASE("torch SDPA and jax.nn: causal masks and windows are aligned as in their sources") {
   check_read(lib("sdpa"), "scaled_dot_product_attention(q, k, v, is_causal=True)",
              [](Index q, Index k, Index, Index) { return k <= q; });
   check_read(lib("sdpa"), "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
@@ -295,7 +294,7 @@ TEST_CASE("torch SDPA and jax.nn") {
 }
 
 // attn_gym/masks: dilated_sliding_window.py, global_sliding_window.py, document_mask.py.
-TEST_CASE("attention-gym: dilated, global and document masks") {
+TEST_CASE("attention-gym: dilated, global and document masks are read") {
   check_read(lib("flex"), "lambda b, h, q_idx, kv_idx: (q_idx >= kv_idx) & (q_idx - kv_idx < 3)",
              [](Index q, Index k, Index, Index) { return k <= q && q - k < 3; });
   const auto square = [](const std::string& text, const Rule& rule) {

@@ -119,7 +119,7 @@ const Limits kLimits[] = {
     {lib("megatron"), "cw", "window_size"},
 };
 
-TEST_CASE("what a library cannot express follows from its arguments") {
+TEST_CASE("masks that a library has no argument for are refused") {
   for (const Limits& limits : kLimits) {
     INFO(limits.library.name);
     CHECK(arguments_of(limits.library) == limits.arguments);
@@ -136,7 +136,7 @@ TEST_CASE("what a library cannot express follows from its arguments") {
   CHECK(std::size(kLimits) == libraries().size());
 }
 
-TEST_CASE("the notes beside a window are those of the library's row") {
+TEST_CASE("the notes about a window come from the row of the library") {
   const auto notes = [](const Library& library) {
     return fmt::format("{}",
                        fmt::join(translated({"", "window:keys=4 | causal"}, library).notes, "; "));
@@ -158,7 +158,7 @@ TEST_CASE("the notes beside a window are those of the library's row") {
   }
 }
 
-TEST_CASE("transformers evaluates mask functions for head 0") {
+TEST_CASE("masks that differ by head are refused for transformers, which only asks head 0") {
   for (const char* pipeline :
        {"heads:1{window:keys=3} | causal", "heads:0{causal}", "batch:0{heads:1{causal}}"}) {
     const Translation hf = translated({"", pipeline}, lib("hf"));
@@ -168,7 +168,7 @@ TEST_CASE("transformers evaluates mask functions for head 0") {
   }
 }
 
-TEST_CASE("flashmask writes arrays that differ between batch entries, inside documents too") {
+TEST_CASE("flashmask code has arrays per batch entry where these differ, also inside documents") {
   const auto code = [](const char* pipeline) {
     return fmt::format("{}", fmt::join(translated({"", pipeline}, lib("flashmask")).code, " "));
   };
@@ -177,7 +177,7 @@ TEST_CASE("flashmask writes arrays that differ between batch entries, inside doc
         std::string::npos);
 }
 
-TEST_CASE("code for any batch asks for its size, code for one says which") {
+TEST_CASE("a note gives the batch size that the code needs, unless it fits any batch") {
   for (const Library* library : libraries()) {
     INFO(library->name);
     const Translation some = translated({"", "batch:1{causal}"}, *library);
@@ -190,13 +190,14 @@ TEST_CASE("code for any batch asks for its size, code for one says which") {
   }
 }
 
-TEST_CASE("jax gives 0 to queries past their length, the mean of V to other rows without keys") {
+TEST_CASE(
+    "jax gives 0 to queries after their length, and the mean of V to other rows without keys") {
   const Translation padded = translated({"", "causal | pad:lens=3+5,of=both"}, lib("jax"));
   CHECK(padded.empty_row.starts_with("0"));
   CHECK(translated({"", "causal | pad:lens=3+5"}, lib("jax")).empty_row.starts_with("the mean"));
 }
 
-TEST_CASE("vLLM leaves out images longer than its window, and so do its arguments") {
+TEST_CASE("vLLM arguments cannot express images longer than the window") {
   const auto refusal = [](const char* pipeline) {
     return translated({"", pipeline}, lib("vllm")).refusal;
   };

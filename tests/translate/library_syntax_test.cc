@@ -28,7 +28,7 @@ std::pair<Index, Index> sides(const Library& library, const std::string& text) {
   return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
 }
 
-TEST_CASE("a window of 4 has the keys that each library gives it") {
+TEST_CASE("a window of 4 is read as the keys that each library gives it") {
   using Sides = std::pair<Index, Index>;
   CHECK(sides(lib("hf"), "sliding_window=4") == Sides{3, 0});
   CHECK(sides(lib("hf"), "sliding_window=4, is_causal=False") == Sides{4, 4});
@@ -63,7 +63,7 @@ const std::string kSplashKernel =
     "q_seq_shards=1)\na = jnp.array([0, 0, 0, 1, 1, 1, 1, 1])\n"
     "b = jnp.array([0, 0, 0, 0, 1, 1, 1, 1])\n";
 
-TEST_CASE("splash: segment ids by name and by place are documents, None is none") {
+TEST_CASE("splash: segment ids are read as documents by name or position, and None as no ids") {
   const auto with = [](const std::string& call) {
     return read(lib("splash"), kSplashKernel + call);
   };
@@ -102,7 +102,7 @@ TEST_CASE("what translate writes for splash is read back as the same mask") {
   CHECK(read(lib("splash"), "FullMask((Q_LEN, KV_LEN))") == "");
 }
 
-TEST_CASE("the alignment is that of the library") {
+TEST_CASE("each library's arguments are read with its alignment") {
   CHECK(read(lib("fa"), "causal=True") == "causal:align=bottom-right");
   CHECK(read(lib("te"), "attn_mask_type=causal") == "causal:align=top-left");
   CHECK(read(lib("te"), "attn_mask_type='padding_causal_bottom_right'") ==
@@ -116,7 +116,7 @@ TEST_CASE("the alignment is that of the library") {
   CHECK(read(lib("hf"), "sliding_window=None") == "causal:align=bottom-right");
 }
 
-TEST_CASE("ck_tile masks are read as its runner reads them") {
+TEST_CASE("ck_tile masks are read as its own runner reads them") {
   const auto text = [](const char* given) { return to_text(lib("ck_tile").read(given)); };
   CHECK(text("t") == "causal:align=top-left");
   CHECK(text("1") == "causal:align=top-left");
@@ -131,7 +131,7 @@ TEST_CASE("ck_tile masks are read as its runner reads them") {
         "window:keys=128,align=bottom-right | sinks:n=4 | causal:align=bottom-right");
 }
 
-TEST_CASE("expressions are chains, what opens keys first") {
+TEST_CASE("mask functions are read as chains in which steps that open keys come first") {
   const auto text = [](const char* given) { return to_text(lib("flex").read(given)); };
   CHECK(text("causal") == "causal:align=top-left");
   CHECK(text("causal_mask") == "causal:align=top-left");
@@ -155,7 +155,7 @@ std::string failure_and_place(const Library& library, const std::string& text) {
   return "";
 }
 
-TEST_CASE("the window table and the readers agree on every library's keys") {
+TEST_CASE("the table of windows and the readers agree on the keys of every library") {
   const std::pair<const char*, Library> names[] = {
       {"hf", lib("hf")},         {"xformers", lib("xformers")},
       {"cudnn", lib("cudnn")},   {"flashmask", lib("flashmask")},
@@ -193,7 +193,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
   CHECK(read_rows >= 11);
 }
 
-TEST_CASE("names that stand for themselves or for too much give a message") {
+TEST_CASE("definitions that refer to themselves or grow too large give an error") {
   CHECK(failure_and_place(lib("splash"), "mask = mask & CausalMask()\nmask") != "");
   CHECK(failure_and_place(lib("fa"),
                           "a = torch.tensor(b)\nb = torch.tensor(a)\n"
@@ -211,7 +211,7 @@ TEST_CASE("names that stand for themselves or for too much give a message") {
   CHECK(failure_and_place(lib("flex"), lambdas).find("levels") != std::string::npos);
 }
 
-TEST_CASE("arguments of another library, or in the order of another version, are refused") {
+TEST_CASE("arguments of another library, or in another version's order, are refused") {
   const auto failure = [](const char* library, const std::string& text) {
     return failure_and_place(lib(library), text);
   };
@@ -242,7 +242,7 @@ TEST_CASE("arguments of another library, or in the order of another version, are
   }
 }
 
-TEST_CASE("arrays may be given by the names that the library has for them") {
+TEST_CASE("arrays may be given by the library's names for them") {
   const std::pair<const char*, const char*> calls[] = {
       {"sdpa", "scaled_dot_product_attention(query=q, key=k, value=v, is_causal=True)"},
       {"jax", "dot_product_attention(query=q, key=k, value=v, is_causal=True)"},
@@ -255,7 +255,7 @@ TEST_CASE("arrays may be given by the names that the library has for them") {
   CHECK(failure_and_place(lib("sdpa"), "scaled_dot_product_attention(query_layer=q)") != "");
 }
 
-TEST_CASE("methods of xformers may follow keywords, and are inherited") {
+TEST_CASE("methods of xformers may follow keywords, and are inherited by classes") {
   const auto read = [](const char* text) { return to_text(lib("xformers").read(text)); };
   const std::string padded = read(
       "BlockDiagonalPaddedKeysMask.from_seqlens([2, 3], 6, [4, 5]).make_local_attention(3, 1)");
@@ -279,7 +279,7 @@ TEST_CASE("methods of xformers may follow keywords, and are inherited") {
   CHECK(failure_and_place(lib("xformers"), call + "None)").empty());
 }
 
-TEST_CASE("arguments that change the mask and are not read are refused, their defaults are not") {
+TEST_CASE("unread arguments that change the mask are refused, unless they have the default") {
   int arguments = 0;
   for (const Library* library : libraries()) {
     for (const Convention& row : library->calls) {
@@ -301,7 +301,7 @@ TEST_CASE("arguments that change the mask and are not read are refused, their de
   CHECK(arguments > 40);
 }
 
-TEST_CASE("mistakes are shown with a caret") {
+TEST_CASE("errors show the mistake with a caret") {
   CHECK(failure_and_place(lib("hf"), "sliding_widow=4") ==
         "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
         "  sliding_widow=4\n"

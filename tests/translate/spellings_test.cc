@@ -52,7 +52,7 @@ Translation translated(const std::string& text, const Library& library) {
   return translate(bound(text), library, [](const Step&) { return std::string("the step"); });
 }
 
-TEST_CASE("equal spellings make one mask") {
+TEST_CASE("steps with the same meaning make the same mask") {
   for (const auto& [a, b] : spellings()) {
     CAPTURE(a, b);
     CHECK(differing_cells(maskctl::apply(full_start(), bound(a)),
@@ -60,7 +60,7 @@ TEST_CASE("equal spellings make one mask") {
   }
 }
 
-TEST_CASE("equal spellings have equal findings, whatever follows") {
+TEST_CASE("steps with the same meaning have equal findings, whatever step follows") {
   for (const auto& [a, b] : spellings()) {
     for (const char* then : {"", " | prefix:n=4", " | causal", " | open:q=0", " | not"}) {
       CAPTURE(a, b, then);
@@ -69,7 +69,7 @@ TEST_CASE("equal spellings have equal findings, whatever follows") {
   }
 }
 
-TEST_CASE("equal spellings have equal translations") {
+TEST_CASE("steps with the same meaning have equal translations") {
   for (const auto& [a, b] : spellings()) {
     for (const Library* library : libraries()) {
       for (const char* then : {"", " | causal"}) {
@@ -83,7 +83,7 @@ TEST_CASE("equal spellings have equal translations") {
   }
 }
 
-TEST_CASE("every step that says which cells it means has a formula") {
+TEST_CASE("every step that is defined by its cells can be translated to a function") {
   for (const char* text :
        {"close:q=0-1,k=2", "open:q=0", "and:other.npy", "or:other.npy", "xor:other.npy",
         "sub:other.npy", "causal | slice:q=1:4,k=1:4", "not", "tokens:ids4.npy,combine=replace",
@@ -104,7 +104,7 @@ std::string cause_of(const std::string& a, const std::string& b) {
   return cause ? cause->text : "equal";
 }
 
-TEST_CASE("of two known chains the argument that differs is the cause") {
+TEST_CASE("diff names the argument that differs between two known chains") {
   CHECK(cause_of("close:k=3", "close:k=4") == "B = A with close k 4 instead of 3");
   CHECK(cause_of("random:sparsity=0.5,seed=1", "random:sparsity=0.5,seed=2") ==
         "B = A with random seed 2 instead of 1");
@@ -124,7 +124,7 @@ std::string recognised_as(const std::string& text) {
   return to_text(recognise(mask).chain);
 }
 
-TEST_CASE("numbers that differ between batches are one step again") {
+TEST_CASE("recognise finds one step with a number for each batch entry") {
   CHECK(recognised_as("causal:offset=0+2") == "causal:offset=0+2");
   CHECK(recognised_as("window:keys=4,offset=0+3") == "window:keys=4,offset=0+3");
   CHECK(recognised_as("causal | sinks:n=2+3") == recognised_as("causal | prefix:n=2+3"));

@@ -93,7 +93,7 @@ bool same(const Chain& a, const Chain& b, std::pair<Index, Index> size) {
   return zip(Op::kXor, maskctl::apply(full, a), maskctl::apply(full, b)).count() == 0;
 }
 
-TEST_CASE("what is written for a library reads back as the same mask") {
+TEST_CASE("code that is written for a library is read back as the same mask") {
   std::map<std::string, int> written, unread;
   for (const Case& one : cases()) {
     const Chain chain = test::bound(one.pipeline);
@@ -131,7 +131,7 @@ TEST_CASE("what is written for a library reads back as the same mask") {
   }
 }
 
-TEST_CASE("packed batches become one row of documents") {
+TEST_CASE("a packed batch is written as one row of documents") {
   step::Document rule;
   rule.shared = true;
   rule.q = {test::i32({2, 4}, {1, 1, 2, 2, 5, 6, 6, 6}), "ids.npy"};

@@ -77,7 +77,7 @@ std::string piece_of(const Translation& made) {
   return out;
 }
 
-TEST_CASE("what is written is Python, for each rule and library") {
+TEST_CASE("the written code is valid Python for each rule and library") {
   std::mt19937_64 random(20261129);
   std::set<std::string> pieces, writers;
   for (const auto& infos : {step_infos(), call_step_infos()}) {
@@ -104,17 +104,17 @@ TEST_CASE("what is written is Python, for each rule and library") {
   CHECK(python_errors(pieces).empty());
 }
 
-TEST_CASE("the check of written code finds what Python does not take") {
+TEST_CASE("invalid Python is found by this test") {
   CHECK(python_errors({"flex\nfrom = torch.tensor([0, 1])\n"}).find("invalid syntax") !=
         std::string::npos);
 }
 
-/// The lines for an expression, as a rule that a stranger wrote may have it.
+/// The code for an expression that a rule outside of this project might have.
 Formula formula(const Expr& cells, const char* library) {
   return formula_of(ChainFormula{cells, "", {}}, lib(library));
 }
 
-TEST_CASE("an array called by a word of Python, or of the code around it, gets a name") {
+TEST_CASE("an array with the name of a Python keyword or of a variable is renamed") {
   const NamedArray numbers{i32({1, 2}), "1+2"};
   const Expr cells = expr::of_batch("from", numbers) <= expr::query() &&
                      expr::key() < expr::of_batch("lambda", numbers) &&
@@ -135,7 +135,7 @@ TEST_CASE("an array called by a word of Python, or of the code around it, gets a
   CHECK(python_errors(pieces).empty());
 }
 
-TEST_CASE("long arrays of one name are files of two names, equal ones one file") {
+TEST_CASE("two different long arrays of one name get two files, equal ones share a file") {
   const auto element = [](std::int32_t one) {
     Tensor ids(DType::kInt32, {100});
     ids.as<std::int32_t>()[7] = one;

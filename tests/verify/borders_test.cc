@@ -38,7 +38,7 @@ float& at(NamedResults& results, const char* name, std::size_t element) {
 
 }  // namespace
 
-TEST_CASE("borders: each has a check, which passes for equal results") {
+TEST_CASE("borders: each border has a check, which passes for equal results") {
   const std::vector<VerifyCheck> checks = check(results());
   REQUIRE(checks.size() == 3);
   CHECK(checks[0].name == "border 4");
@@ -47,7 +47,7 @@ TEST_CASE("borders: each has a check, which passes for equal results") {
   CHECK(failed(results()).empty());
 }
 
-TEST_CASE("borders: a fault of queries, of keys, of the lse, and one that is beside no border") {
+TEST_CASE("borders: a fault in queries, keys or the lse fails the border beside it only") {
   NamedResults seen = results();
   at(seen, "out", 5 * 8) += 1;  // an element of query 5
   CHECK(failed(seen) == std::vector<std::string>{"border 4"});

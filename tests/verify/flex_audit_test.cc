@@ -123,7 +123,7 @@ Listed listed_at(const DrawnCall& call, const Cell& cell) {
 
 }  // namespace
 
-TEST_CASE("audit_flex: the odd one is named, and the first cell of each difference") {
+TEST_CASE("audit_flex: names which of mask_mod, lists and output differs, and the first cell") {
   std::set<FlexVerdict> seen;
   std::set<Listed> states;
   for (int round = 0; round < test::rounds(400); ++round) {
@@ -155,7 +155,7 @@ TEST_CASE("audit_flex: the odd one is named, and the first cell of each differen
   CHECK(states.size() == 3);
 }
 
-TEST_CASE("audit_flex: a judge that fails or is cancelled fails the audit") {
+TEST_CASE("audit_flex: an exception in the judge, or a stop request, ends the audit") {
   const Mask full = full_mask(1, 1, 4, 4);
   const FlexLists lists = compare_lists(full, full, {full, full, {2, 2}});
   for (const Errc code : {Errc::kLimit, Errc::kCancelled}) {

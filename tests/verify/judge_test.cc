@@ -63,7 +63,7 @@ Judgement judged(const VerifyRequest& request, const NamedResults& given) {
   return verify_given(request, given, alternatives).judgement;
 }
 
-TEST_CASE("judge: outputs of random calls, under their mask and beside it") {
+TEST_CASE("judge: random outputs are judged right, under the declared mask and under others") {
   Index unclear = 0;
   for (std::uint64_t seed = 0; seed < test::rounds(120U); ++seed) {
     const auto problem = twin::ProblemMaker(seed, 400).draw();
@@ -76,7 +76,7 @@ TEST_CASE("judge: outputs of random calls, under their mask and beside it") {
   CHECK(unclear <= 2);
 }
 
-TEST_CASE("judge: a window off by one is told in every precision, also where it is saved as f32",
+TEST_CASE("judge: a window off by one is found in every precision, also if saved as float32",
           "[values]") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const bool saved_as_f32 : {false, true}) {
@@ -98,7 +98,7 @@ TEST_CASE("judge: a window off by one is told in every precision, also where it 
   }
 }
 
-TEST_CASE("judge: one head alone may have another mask") {
+TEST_CASE("judge: a single head with another mask is found") {
   const VerifyRequest request = request_for(window(64), DType::kBFloat16, 4, 4);
   const Mask mixed = Mask::make(
       1, 4, kTokens, kTokens, [](Index, Index h) { return window(h == 2 ? 65 : 64).plane(0, 0); });
@@ -108,7 +108,7 @@ TEST_CASE("judge: one head alone may have another mask") {
   CHECK(judgement.where == "batches 0-1, head 2, queries 65-299");
 }
 
-TEST_CASE("judge: key heads taken in turn instead of in groups") {
+TEST_CASE("judge: key heads that are read in turn instead of in groups are named") {
   const VerifyRequest request = request_for(window(40), DType::kFloat32, 8, 2);
   VerifyRequest turned = request;
   for (const char* name : {"key", "value"}) {
@@ -143,7 +143,7 @@ TEST_CASE("judge: another policy for rows without a key is named") {
   }
 }
 
-TEST_CASE("judge: values that are all alike tell nothing about a mask") {
+TEST_CASE("judge: equal values give the verdict unclear") {
   VerifyRequest request = request_for(window(20));
   std::ranges::fill(request.arguments.arrays.at("value").as<float>(), 0.75F);
   const Judgement judgement = judged(request, made(request, window(20)));
@@ -151,7 +151,7 @@ TEST_CASE("judge: values that are all alike tell nothing about a mask") {
   CHECK(judgement.text.find("window left 21 instead of 20") != std::string::npos);
 }
 
-TEST_CASE("judge: noise obeys none, and one leaking row of small weight is found") {
+TEST_CASE("judge: noise obeys no mask, and one leaking row of small weight is found") {
   const VerifyRequest request = request_for(window(100));
   NamedResults given = made(request, window(100));
   given.at("out").as<float>()[37 * 2 * 16] += 1e-4F;
@@ -164,7 +164,7 @@ TEST_CASE("judge: noise obeys none, and one leaking row of small weight is found
   CHECK(judgement.verdict == Verdict::kNone);
 }
 
-TEST_CASE("judge: products in a lower precision are called that, and allowed by a tolerance") {
+TEST_CASE("judge: a lower precision of products is named, and a tolerance allows it") {
   VerifyRequest request = request_for(window(100));
   VerifyRequest rounded = request;
   for (auto& [name, array] : rounded.arguments.arrays) {
@@ -184,7 +184,7 @@ TEST_CASE("judge: products in a lower precision are called that, and allowed by 
   CHECK(judged(request, made(rounded, window(101))).verdict == Verdict::kAnother);
 }
 
-TEST_CASE("judge: gradients alone tell the mask too") {
+TEST_CASE("judge: gradients without the output are enough to judge the mask") {
   VerifyRequest request = request_for(window(64), DType::kBFloat16);
   for (const Index left : {64, 66}) {
     NamedArguments arguments = request.arguments;
@@ -197,7 +197,7 @@ TEST_CASE("judge: gradients alone tell the mask too") {
   }
 }
 
-TEST_CASE("judge: arguments that close cells stand beside the mask") {
+TEST_CASE("judge: arguments that close cells count as part of the declared mask") {
   VerifyRequest request = request_for(window(30));
   request.arguments.mask.reset();
   request.declared.reset();
@@ -212,7 +212,7 @@ TEST_CASE("judge: arguments that close cells stand beside the mask") {
   CHECK(judged(request, made(plain, window(31))).text == "window left 31 instead of 30");
 }
 
-TEST_CASE("judge: the fast paths obey under dropout, and another dropout obeys none") {
+TEST_CASE("judge: backends obey under dropout, and an output with another seed obeys no mask") {
   VerifyRequest request = request_for(window(50));
   request.arguments.options["dropout_prob"] = "0.3";
   for (const Backend backend : test::judged_backends()) {
@@ -272,7 +272,7 @@ NamedResults only(const NamedResults& results, bool gradients) {
   return out;
 }
 
-TEST_CASE("judge: results and gradients of kernels of 16 bits obey, in rows of few keys too") {
+TEST_CASE("judge: outputs and gradients of 16-bit kernels obey, also in rows of few keys") {
   for (std::uint64_t seed = 0; seed < test::rounds(30U); ++seed) {
     KernelCall call = kernel_call(seed);
     const NamedResults results = call.results(*call.request.declared);
@@ -285,7 +285,8 @@ TEST_CASE("judge: results and gradients of kernels of 16 bits obey, in rows of f
   }
 }
 
-TEST_CASE("judge: where every row sees one key, gradients of it are rounding alone") {
+TEST_CASE(
+    "judge: gradients that are pure rounding, in rows of one key, do not change the verdict") {
   for (const std::uint64_t seed : {0U, 1U}) {
     const KernelCall call = kernel_call(seed, documents({1, 1, 1, 1, 1}));
     const NamedResults results = call.results(*call.request.declared);
@@ -300,7 +301,7 @@ TEST_CASE("judge: where every row sees one key, gradients of it are rounding alo
   }
 }
 
-TEST_CASE("judge: one cell that is leaked or missing is found where it weighs more than rounding") {
+TEST_CASE("judge: one leaked or missing cell is found if its weight exceeds the rounding") {
   Index tried = 0, found = 0;
   for (std::uint64_t seed = 100; seed < 100 + test::rounds(40U); ++seed) {
     KernelCall call = kernel_call(seed);
@@ -335,7 +336,7 @@ TEST_CASE("judge: one cell that is leaked or missing is found where it weighs mo
   CHECK(20 * found >= 19 * tried);
 }
 
-TEST_CASE("judge: an output that obeys says from which weight single cells were told") {
+TEST_CASE("judge: the verdict obeys states from which weight on a single cell would be found") {
   const KernelCall call = kernel_call(2);
   const NamedResults results = call.results(*call.request.declared);
   Judgement judgement = judged(call.request, only(results, false));
@@ -346,7 +347,7 @@ TEST_CASE("judge: an output that obeys says from which weight single cells were 
   CHECK(judgement.text.find("single cells were not told apart") != std::string::npos);
 }
 
-TEST_CASE("judge: a border of documents that has moved by a few tokens is named") {
+TEST_CASE("judge: a document border that is moved by a few tokens is named") {
   for (const Index by : {-3, -1, 1, 2}) {
     KernelCall call = kernel_call(7, documents({20, 17, 24}));
     const NamedResults given = only(call.results(documents({20, 17 + by, 24 - by})), false);

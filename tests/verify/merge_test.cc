@@ -288,7 +288,7 @@ void check_finding(const MergeFinding& finding, const std::string& mistake) {
   }
 }
 
-TEST_CASE("merge: random merges, right ones and one for each mistake") {
+TEST_CASE("merge: random right merges are accepted, and each mistake is found") {
   Index cases = 0, shown = 0;
   for (unsigned seed = 0; seed < test::rounds(60U); ++seed) {
     Maker maker(seed);
@@ -309,7 +309,7 @@ TEST_CASE("merge: random merges, right ones and one for each mistake") {
   CHECK(shown > cases * 8 / 10);
 }
 
-TEST_CASE("merge: a mistake in one head is told, with its rows") {
+TEST_CASE("merge: a mistake in one head is named with its rows") {
   Index heads = 0;
   for (unsigned seed = 100; seed < 100 + test::rounds(40U); ++seed) {
     Maker maker(seed);
@@ -330,7 +330,7 @@ TEST_CASE("merge: a mistake in one head is told, with its rows") {
   CHECK(heads > 5);
 }
 
-TEST_CASE("merge: a row that no mistake gives is named") {
+TEST_CASE("merge: a row that no known mistake explains is named") {
   for (unsigned seed = 200; seed < 200 + test::rounds(40U); ++seed) {
     Maker maker(seed);
     MergeCall call = maker.call(right);
@@ -345,7 +345,7 @@ TEST_CASE("merge: a row that no mistake gives is named") {
   }
 }
 
-TEST_CASE("merge: the part without keys, (0, -inf) or with +inf, changes nothing") {
+TEST_CASE("merge: a part without keys, with lse -inf or +inf, changes nothing") {
   Maker maker(7);
   MergeCall call = maker.call(right);
   for (const float none : {-HUGE_VALF, HUGE_VALF}) {
@@ -391,7 +391,7 @@ MergeCall small_call(const std::vector<float>& lse_0, const std::vector<float>& 
   return call;
 }
 
-TEST_CASE("merge: a merge that is right to the other base is said to be") {
+TEST_CASE("merge: a merge that is right for the other base of the lse is named") {
   const double ln2 = std::log(2.0);
   MergeCall call = small_call({1, 2, 3}, {2, 0.5, 3.25}, 1, 3, [ln2](const Row& row) {
     return weighed(row, powers(row.lses, ln2), log_of_sum(row.lses, ln2) / ln2);
@@ -410,7 +410,7 @@ TEST_CASE("merge: a merge that is right to the other base is said to be") {
   CHECK(says(as_2.out, "weights that are powers of e of an lse to base 2"));
 }
 
-TEST_CASE("merge: axes of the lse that are swapped are seen by the shape, or in the result") {
+TEST_CASE("merge: swapped axes of the lse are found from the shape or from the result") {
   const std::vector<float> a{1, 2, 3, 0, 1, -1}, b{2, 0.5, 3.25, 2, 0, 1};
   MergeCall call = small_call(a, b, 2, 3, right);
   for (Tensor* lse : {&call.parts[0].lse, &call.parts[1].lse, &*call.lse}) {
@@ -432,7 +432,8 @@ TEST_CASE("merge: axes of the lse that are swapped are seen by the shape, or in 
   CHECK(says(*swapped.lse, "an lse [B,H,T] that was read as [B,T,H]"));
 }
 
-TEST_CASE("merge: rows whose lse is NaN are not judged, and what could not show is said") {
+TEST_CASE(
+    "merge: rows with a NaN lse are not judged, and mistakes that could not show are listed") {
   MergeCall call = small_call({1, 2, 3}, {1, 2, 3}, 1, 3, right);
   const std::vector<std::string> same = judge_merge(call).out.same;
   CHECK(std::ranges::find(same, "equal weights") != same.end());
@@ -444,7 +445,8 @@ TEST_CASE("merge: rows whose lse is NaN are not judged, and what could not show 
   CHECK(judge_merge(call).verdict == MergeVerdict::kUnclear);
 }
 
-TEST_CASE("merge: powers in float32 without the largest lse give NaN, which is named") {
+TEST_CASE(
+    "merge: float32 powers that overflow to NaN, because no maximum is subtracted, are named") {
   const auto plain = [](const Row& row) {
     std::vector<double> weights;
     float sum = 0;

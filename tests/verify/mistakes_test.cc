@@ -11,7 +11,7 @@ namespace {
 using namespace maskctl;
 using attention::Verdict;
 
-TEST_CASE("mistakes: each is judged as itself or as one with the same results, a right call never",
+TEST_CASE("mistakes: each is named, or one with the same results; a right call never is",
           "[values]") {
   Index told = 0, undecided = 0;
   for (std::uint64_t seed = 1; seed <= test::rounds(16U); ++seed) {

@@ -298,7 +298,7 @@ void check(const Mutants& of, const Mutant& mutant) {
   CHECK(truth.lse_only == (truth.kind == "lse-base-2"));
 }
 
-TEST_CASE("mutants are wrong as their truth says", "[mutants]") {
+TEST_CASE("mutants are wrong in the way that their truth says", "[mutants]") {
   std::set<std::string_view> seen;
   for (const MutantCall& call : small_calls()) {
     const Mutants mutants(call, 7);
@@ -338,7 +338,7 @@ void check_formula(const Mutants& of, const Mutant& mutant, const Right& right,
   }
 }
 
-TEST_CASE("mutants change the argument of a step by the numbers that they say", "[mutants]") {
+TEST_CASE("mutants change arguments of steps by the numbers that their truth says", "[mutants]") {
   const auto made = [](const MutantCall& call, std::string kind, const auto& check_one) {
     const std::vector<std::string> kinds = {std::move(kind)};
     const Mutants mutants(call, 3, {.only = kinds});
@@ -387,7 +387,7 @@ TEST_CASE("mutants change the argument of a step by the numbers that they say", 
        });
 }
 
-TEST_CASE("right kernels differ from the reference by their rounding only", "[mutants]") {
+TEST_CASE("right kernels differ from the reference only by rounding", "[mutants]") {
   const DType dtype = GENERATE(DType::kBFloat16, DType::kFloat16, DType::kFloat32);
   MutantCall call = call_of(200, 200, {step::Causal{}});
   call.dim = 16;
@@ -409,7 +409,7 @@ TEST_CASE("right kernels differ from the reference by their rounding only", "[mu
   }
 }
 
-TEST_CASE("mutants are the same in every run, and one in five is right", "[mutants]") {
+TEST_CASE("equal seeds make equal mutants, and one mutant in five is right", "[mutants]") {
   const MutantCall call = call_of(24, 24, {step::Causal{}});
   const Mutants first(call, 11), second(call, 11), other(call, 12);
   for (Index number = 0; number < 10; ++number) {
@@ -422,7 +422,7 @@ TEST_CASE("mutants are the same in every run, and one in five is right", "[mutan
   }
 }
 
-TEST_CASE("mutants leave out the kinds that a call cannot have, and say what they need",
+TEST_CASE("kinds of mutants that a call cannot have are left out, with what they would need",
           "[mutants]") {
   const Mutants mutants(call_of(24, 24, {step::Causal{}}), 0);
   const auto reason = [&mutants](std::string_view kind) {

@@ -125,7 +125,7 @@ bool has(const std::vector<std::string>& texts, const std::string& part) {
       texts, [&part](const std::string& text) { return text.find(part) != std::string::npos; });
 }
 
-TEST_CASE("probe call: right kernels have no fault, wrong heads and scales are named") {
+TEST_CASE("probe call: right kernels pass, wrong key heads and scales are named") {
   Index told = 0, in_turn = 0, scales = 0;
   const unsigned rounds = test::rounds(150U);
   for (unsigned seed = 0; seed < rounds; ++seed) {
@@ -174,7 +174,7 @@ TEST_CASE("probe call: right kernels have no fault, wrong heads and scales are n
   CHECK(scales > static_cast<Index>(rounds) * 4 * 4 * 8 / 10);
 }
 
-TEST_CASE("probe call: one wrong head, a declared scale, sinks and a bias") {
+TEST_CASE("probe call: one wrong head is named; a declared scale, sinks and a bias are used") {
   Run run = random_run(4);
   run.dtype = DType::kFloat32;
   run.probe = make_probe(run.shape);
@@ -198,7 +198,7 @@ TEST_CASE("probe call: one wrong head, a declared scale, sinks and a bias") {
   CHECK(judge_probe_call(read_probe_call(outputs, inputs, read)).faults.empty());
 }
 
-TEST_CASE("probe call: keys that are the same for all heads show the scale alone") {
+TEST_CASE("probe call: if all key heads have the same keys, only the scale is told") {
   Run run = random_run(6);
   run.dtype = DType::kFloat32;
   run.probe = make_probe(run.shape);
@@ -222,7 +222,8 @@ TEST_CASE("probe call: keys that are the same for all heads show the scale alone
   CHECK(has(found(run, scaled).verdict.faults, "softmax_scale 2 instead of "));
 }
 
-TEST_CASE("probe call: heads first is the same, and arrays of another probe are refused") {
+TEST_CASE(
+    "probe call: layout bhtd gives the same answer, and arrays of another probe are refused") {
   const Run run = random_run(9);
   const Tensor outputs = outputs_of(run, {});
   const Mask read = read_probe(outputs, run.shape.keys, Layout::kBthd).mask;

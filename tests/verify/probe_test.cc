@@ -60,7 +60,7 @@ Tensor outputs_of(const Probe& probe, const Mask& mask, const SoftmaxOptions& op
   return out;
 }
 
-TEST_CASE("probe: any mask comes back, for head dims above and below the keys") {
+TEST_CASE("probe: any mask is read back, for head dimensions above and below the number of keys") {
   std::mt19937 engine(1);
   for (int round = 0; round < 200; ++round) {
     const auto below = [&engine](Index n) { return static_cast<Index>(engine() % as_size(n)); };
@@ -108,7 +108,8 @@ TEST_CASE("probe: the verdict names the cells in which the applied mask differs"
   }
 }
 
-TEST_CASE("probe: rows that average are told from rows that see all keys, and NaN is counted") {
+TEST_CASE(
+    "probe: averaged rows are distinguished from rows that see all keys, and NaN is counted") {
   Tensor cells(DType::kBool, {1, 1, 3, 5});
   // Queries 0 and 1 see all keys, query 2 sees none.
   std::ranges::fill(cells.as<std::uint8_t>().first(10), std::uint8_t{1});
@@ -126,7 +127,7 @@ TEST_CASE("probe: rows that average are told from rows that see all keys, and Na
   }
 }
 
-TEST_CASE("probe: heads first is the same with its axes moved") {
+TEST_CASE("probe: layout bhtd gives the same arrays with their axes moved") {
   const Probe time = make_probe({2, 3, 5, 4, 2, 4, Layout::kBthd});
   const Probe heads = make_probe({2, 3, 5, 4, 2, 4, Layout::kBhtd});
   CHECK(time.query.shape() == std::vector<Index>{2, 3, 4, 4});
@@ -148,7 +149,7 @@ TEST_CASE("probe: heads first is the same with its axes moved") {
   CHECK(reading.mask.plane(0, 1)->count({0, 1}, {4, 5}) == 1);
 }
 
-TEST_CASE("probe: weights are read at a threshold of the largest of the row") {
+TEST_CASE("probe: weights are read with a threshold relative to the largest of the row") {
   Tensor weights(DType::kFloat32, {1, 1, 2, 3});
   const float values[] = {0.9F, 0.1F, 1e-6F, 0.2F, 0.2F, 0.2F};
   std::ranges::copy(values, weights.as<float>().begin());
@@ -181,7 +182,7 @@ Tensor weights_of(const Mask& mask, double sigma, DType dtype) {
   return astype(astype(out, dtype), DType::kFloat32);
 }
 
-TEST_CASE("probe: weights that f16 cannot hold prove nothing, those outside the mask do") {
+TEST_CASE("probe: weights that underflow float16 are no evidence, weights outside the mask are") {
   const Mask causal(diagonal_band(64, 64, -kUnbounded, 0));
   const Mask shorter(diagonal_band(64, 64, -20, 0));
   const ProbeReading sharp = read_weights(weights_of(causal, 12, DType::kFloat16), 0, &causal);
@@ -201,7 +202,7 @@ TEST_CASE("probe: weights that f16 cannot hold prove nothing, those outside the 
   CHECK(zip(Op::kSub, full.mask, shorter).count() == zip(Op::kSub, causal, shorter).count());
 }
 
-TEST_CASE("probe: equal weights of a row that is declared open see all keys") {
+TEST_CASE("probe: equal weights mean all keys if the row is declared open, else an average") {
   Tensor weights(DType::kFloat32, {1, 1, 2, 4});
   std::ranges::fill(weights.as<float>(), 0.25F);
   const Mask open(full_plane(2, 4)), causal(diagonal_band(2, 4, -kUnbounded, 0));

@@ -174,8 +174,7 @@ std::vector<Trick> tricks() {
 
 bool accepts(Verdict verdict) { return verdict == Verdict::kObeys; }
 
-TEST_CASE("red team: no output of a wrong kernel is called right, whatever it looks like",
-          "[values]") {
+TEST_CASE("red team: no output of a wrong kernel is called right", "[values]") {
   Index tried = 0;
   for (const Door& mask : kMasks) {
     const DType dtype = tried % 36 == 0 ? DType::kFloat32 : DType::kBFloat16;
@@ -239,8 +238,7 @@ TEST_CASE("red team: a cell above the bound that the verdict states is always fo
   }
 }
 
-TEST_CASE("red team: what verify names as the next question is one that solving answers",
-          "[solve]") {
+TEST_CASE("red team: the next question that verify suggests is answered by solving", "[solve]") {
   using attention::NextQuestion;
   if (!attention::has_solver()) return;  // then none is named
   Index lighter = 0, cells = 0, none = 0;
@@ -298,7 +296,8 @@ TEST_CASE("red team: what verify names as the next question is one that solving 
   CHECK(none >= 30);
 }
 
-TEST_CASE("red team: values that repeat, cancel or are tiny, and keys that are alike", "[values]") {
+TEST_CASE("red team: repeated, cancelling or tiny values, and similar keys, do not fool verify",
+          "[values]") {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     INFO(name(dtype));
     // The leaked pair has opposite values and equal keys: it only adds to the denominator.

@@ -23,7 +23,7 @@ Tensor numbers(const std::vector<float>& values) {
   return out;
 }
 
-TEST_CASE("rules: allclose adds both tolerances, element by element", "[mutants]") {
+TEST_CASE("rules: allclose adds the absolute and the relative tolerance per element", "[mutants]") {
   const auto close = [](float a, float b) {
     return all_close(numbers({1, a}), numbers({1, b}), 0.01, 0.1);
   };
@@ -39,7 +39,8 @@ TEST_CASE("rules: allclose adds both tolerances, element by element", "[mutants]
   CHECK_THROWS_AS(all_close(numbers({1}), numbers({1, 2}), 1, 1), Error);
 }
 
-TEST_CASE("rules: an element of flashinfer-bench is off if both errors are", "[mutants]") {
+TEST_CASE("rules: flashinfer-bench refuses an element if both of its errors are too large",
+          "[mutants]") {
   const auto within = [](float a, float b) {
     return within_either(numbers({a}), numbers({b}), 0.01, 0.01);
   };
@@ -51,7 +52,7 @@ TEST_CASE("rules: an element of flashinfer-bench is off if both errors are", "[m
   CHECK(within(-kInfinity, -kInfinity));
 }
 
-TEST_CASE("rules: flash-attention's compares the largest errors", "[mutants]") {
+TEST_CASE("rules: the rule of flash-attention compares the largest errors", "[mutants]") {
   // In float32, adding 0.3 to numbers below 1 loses at most 2^-24, so only twice the error counts.
   const Tensor exact = numbers({0.5F, -0.25F}), low = numbers({0.5F, -0.2578125F});
   const auto within = [&](float a, float b) {
@@ -67,7 +68,7 @@ TEST_CASE("rules: flash-attention's compares the largest errors", "[mutants]") {
   CHECK_FALSE(within_twice(numbers({0.011F}), small, small, DType::kFloat32));
 }
 
-TEST_CASE("rules have names, and others are refused with them", "[mutants]") {
+TEST_CASE("rules are found by name; the error about another name lists them", "[mutants]") {
   for (const char* const name : {"kernelbench", "flashinfer-bench", "fa", "verify"}) {
     CHECK(rule_named(name).name == name);
   }
@@ -87,7 +88,7 @@ MutantCall causal_call(Index tokens) {
   return call;
 }
 
-TEST_CASE("rules: gross mistakes are refused by all, right kernels by none", "[mutants]") {
+TEST_CASE("rules: all rules refuse gross mistakes, and none refuses right kernels", "[mutants]") {
   const std::vector<std::string> kinds = {"mask-dropped", "head-missing", "rows-reversed",
                                           "right-rounded", "right-tiles"};
   const Mutants mutants(causal_call(128), 2, {.only = kinds});
@@ -103,7 +104,7 @@ TEST_CASE("rules: gross mistakes are refused by all, right kernels by none", "[m
   }
 }
 
-TEST_CASE("rules: a tolerance accepts a cell of little weight, and verify states its bound",
+TEST_CASE("rules: a tolerance accepts a wrong cell of little weight; verify states its bound",
           "[mutants]") {
   const std::vector<std::string> kinds = {"cell-closed"};
   const Mutants mutants(causal_call(256), 4, {.only = kinds});
@@ -126,7 +127,8 @@ Mutant with_truth(std::string_view kind, MutantGroup group, double weight) {
   return out;
 }
 
-TEST_CASE("scores count answers by kind, and what a rule says it may miss", "[mutants]") {
+TEST_CASE("scores count answers by kind, and cells below the bound that a rule states",
+          "[mutants]") {
   RuleScore score;
   const auto add = [&score](const Mutant& mutant, RuleVerdict verdict, bool reads_lse = true) {
     score.add("mask", mutant, verdict, reads_lse);

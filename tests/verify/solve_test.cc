@@ -95,7 +95,8 @@ struct TinyCall {
   NamedResults given;
 };
 
-TEST_CASE("solved cells are those of every set of keys that explains the row", "[solve]") {
+TEST_CASE("a solved cell has the same state in every set of keys that explains the row",
+          "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat16, DType::kBFloat16);
   Index decided = 0, cells = 0;
   for (int n = 0; n < rounds(20); ++n) {
@@ -131,7 +132,7 @@ twin::SolvedProblem determined(std::uint64_t seed) {
   }
 }
 
-TEST_CASE("rows that are solved together are what each is by itself", "[solve][values]") {
+TEST_CASE("rows that are solved together get the answer of each row alone", "[solve][values]") {
   Index together = 0, alone = 0;
   for (int n = 0; n < 12; ++n) {  // enough calls for the shares to mean something
     const twin::SolvedProblem problem = determined(static_cast<std::uint64_t>(n) + 40);
@@ -162,7 +163,7 @@ TEST_CASE("rows that are solved together are what each is by itself", "[solve][v
   CHECK(together * 100 >= alone * 80);
 }
 
-TEST_CASE("no cell that solve decides is wrong, and few are undecided", "[solve]") {
+TEST_CASE("solve decides no cell wrongly, and leaves few undecided", "[solve]") {
   const bool gradients = GENERATE(false, true);
   INFO((gradients ? "with" : "without") << " gradients");
   twin::SolvedScore all;
@@ -227,7 +228,7 @@ twin::SolvedScore changed_call(const std::function<void(NamedArguments&)>& chang
   return score(problem, solve_mask(request, problem.given));
 }
 
-TEST_CASE("a mask is solved beside all that changes weights", "[solve]") {
+TEST_CASE("a mask is solved in calls with scale, cap, bias, sinks and other arguments", "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat16, DType::kBFloat16);
   struct Case {
     const char* name;
@@ -278,7 +279,7 @@ TEST_CASE("a random mask is solved although large logits leave keys in doubt", "
   }
 }
 
-TEST_CASE("keys of equal values are told apart by their weights", "[solve]") {
+TEST_CASE("keys with equal values are told apart by their weights", "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat16);
   INFO(name(dtype));
   for (const std::uint64_t seed : {1, 2}) {
@@ -301,7 +302,7 @@ TEST_CASE("keys of equal values are told apart by their weights", "[solve]") {
   }
 }
 
-TEST_CASE("documents of one head are solved in rows of many keys", "[solve]") {
+TEST_CASE("documents of a single head are solved in rows of many keys", "[solve]") {
   const Index keys = 2048;
   twin::SolvedProblem problem;
   problem.declared = {1, 1, keys, keys, std::vector<std::uint8_t>(as_size(keys * keys))};
@@ -358,7 +359,7 @@ void check_slots(VerifyRequest& request, const std::string& tables, const Tensor
   CHECK(wanted.open != twin::Cells::of(*slots.request.declared).open);
 }
 
-TEST_CASE("the pages that a kernel read are solved", "[solve]") {
+TEST_CASE("the pages that a kernel read are found", "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
   // Three sequences on 12 pages of 4 slots.
   VerifyRequest request;
@@ -392,7 +393,7 @@ TEST_CASE("the pages that a kernel read are solved", "[solve]") {
   check_slots(request, "block_tables", integers({3, 4}, applied));
 }
 
-TEST_CASE("a key that holds NaN is closed wherever the output is finite", "[solve]") {
+TEST_CASE("a key that contains NaN is closed wherever the output is finite", "[solve]") {
   TinyCall call(3, 12, 2, DType::kFloat32);
   for (Index q = 0; q < 12; ++q) {
     call.applied.open[as_size(q * 12 + 5)] = 0;
@@ -417,7 +418,7 @@ TEST_CASE("a key that holds NaN is closed wherever the output is finite", "[solv
   }
 }
 
-TEST_CASE("the pages that version 3 read are solved, in both forms", "[solve]") {
+TEST_CASE("the pages that version 3 read are found, in both of its forms", "[solve]") {
   // Two sequences with 3 and 2 new tokens, on 8 pages of 4 slots. No two sequences share a page.
   VerifyRequest request;
   request.operation = find_operation("ragged_page_attention_v3");
@@ -448,7 +449,7 @@ TEST_CASE("the pages that version 3 read are solved, in both forms", "[solve]") 
   }
 }
 
-TEST_CASE("the blocks that native sparse attention read are solved", "[solve]") {
+TEST_CASE("the blocks that native sparse attention read are found", "[solve]") {
   constexpr Index kTokens = 64, kBlock = 8, kListed = 3;
   VerifyRequest request;
   request.operation = find_operation("apply_native_sparse_attention");
@@ -488,7 +489,7 @@ TEST_CASE("the blocks that native sparse attention read are solved", "[solve]") 
   CHECK(error_of([&] { over_blocks(request); }).find("lists a block twice") != std::string::npos);
 }
 
-TEST_CASE("a mask that cannot be told is refused", "[solve]") {
+TEST_CASE("a call whose mask cannot be found is refused", "[solve]") {
   TinyCall call(1, 8, 2, DType::kFloat32);
   const auto refused = [&call] {
     return error_of([&call] { solve_mask(call.request, call.given); });
@@ -523,7 +524,7 @@ TEST_CASE("a mask that cannot be told is refused", "[solve]") {
   }
 }
 
-TEST_CASE("the output of another call is refused, and no mask made up", "[solve]") {
+TEST_CASE("the output of another call is refused, without a made-up mask", "[solve]") {
   twin::SolvedProblem problem = twin::SolvedProblemMaker(5, 128).draw();
   const Tensor& out = problem.given.at("out");
   problem.given = {{"out", astype(random_normal(out.shape(), 3), out.dtype())}};

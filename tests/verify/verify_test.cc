@@ -51,7 +51,7 @@ State state_of(const std::vector<VerifyCheck>& checks, const std::string& name) 
   return found->state;
 }
 
-TEST_CASE("verify: the fast paths pass for every operation that takes a mask") {
+TEST_CASE("verify: all backends pass for every operation that takes a mask") {
   for (const char* name : {"flash_attention", "scaled_dot_product_attention", "attention",
                            "ring_attention", "blocksparse_attention", "mla_attention"}) {
     for (const Mask& mask : {causal(20, 20), Mask(diagonal_band(9, 17, -2, 3))}) {
@@ -70,7 +70,7 @@ TEST_CASE("verify: the fast paths pass for every operation that takes a mask") {
   }
 }
 
-TEST_CASE("verify: rotary parts of a latent belong to its keys") {
+TEST_CASE("verify: rotary parts of latent keys are poisoned with their keys") {
   VerifyRequest request = request_for("mla_attention", Mask(rectangle(10, 12, {0, 10}, {3, 9})));
   request.arguments.arrays["b_q"] = random_normal({2, 10, 40}, 5);
   request.arguments.arrays["b_k"] = random_normal({2, 12, 40}, 6);
@@ -81,7 +81,7 @@ TEST_CASE("verify: rotary parts of a latent belong to its keys") {
   }
 }
 
-TEST_CASE("verify: keys that nobody sees are poisoned") {
+TEST_CASE("verify: keys that no query sees are poisoned with NaN") {
   const Mask mask(rectangle(10, 12, {0, 10}, {3, 9}));
   for (const Backend backend : test::usable_backends()) {
     for (const char* name : {"flash_attention", "mla_attention"}) {
@@ -146,8 +146,7 @@ std::vector<VerifyCheck> verify_faulty(VerifyRequest request, Fault fault) {
   return verify(request);
 }
 
-TEST_CASE(
-    "verify: a window that is off by one fails every check of the mask but the declared one") {
+TEST_CASE("verify: a window that is off by one fails all checks of the mask but the declared one") {
   const Mask mask(diagonal_band(16, 16, -4, 0));
   for (const char* operation : {"flash_attention", "mla_attention"}) {
     const auto checks = verify_faulty(request_for(operation, mask), [](NamedArguments& arguments) {
@@ -163,7 +162,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("verify: a mask that closes by a finite bias is caught by poison only") {
+TEST_CASE("verify: only poisoned keys reveal a mask that closes by a finite bias") {
   const Mask mask(rectangle(8, 12, {0, 8}, {0, 6}));
   const auto checks =
       verify_faulty(request_for("flash_attention", mask), [](NamedArguments& arguments) {
@@ -179,7 +178,7 @@ TEST_CASE("verify: a mask that closes by a finite bias is caught by poison only"
   CHECK(state_of(checks, "unseen keys") == State::kFailed);
 }
 
-TEST_CASE("verify: values with more channels show the same mask, in fewer passes") {
+TEST_CASE("verify: values with more channels show the same mask in fewer passes") {
   for (const char* name : {"flash_attention", "blocksparse_attention"}) {
     const VerifyRequest request = request_for(name, Mask(diagonal_band(11, 21, -3, 4)));
     for (const Backend backend : test::usable_backends()) {
@@ -194,7 +193,7 @@ TEST_CASE("verify: values with more channels show the same mask, in fewer passes
   }
 }
 
-TEST_CASE("verify: an output made elsewhere is judged") {
+TEST_CASE("verify: an output that was computed elsewhere is judged") {
   VerifyRequest request = request_for("flash_attention", causal(12, 12));
   Tensor out = run(*request.operation, request.arguments).at("out");
   CHECK(verify_given(request, {{"out", out}}).checks.at(0).state == State::kPassed);
@@ -206,7 +205,7 @@ TEST_CASE("verify: an output made elsewhere is judged") {
   CHECK_THROWS_AS(verify_given(request, {{"output", out}}), Error);
 }
 
-TEST_CASE("verify: gradients made elsewhere are judged, alone or beside the output") {
+TEST_CASE("verify: gradients that were computed elsewhere are judged, alone or with the output") {
   VerifyRequest request = request_for("flash_attention", causal(12, 12));
   NamedArguments arguments = request.arguments;
   arguments.gradient_seed = request.seed;
@@ -223,7 +222,7 @@ TEST_CASE("verify: gradients made elsewhere are judged, alone or beside the outp
   CHECK(state_of(checks, "gradients") == State::kFailed);
 }
 
-TEST_CASE("verify: without a declared mask the reference says what is open") {
+TEST_CASE("verify: without a declared mask, the reference defines which cells are open") {
   VerifyRequest request = request_for("flash_attention", causal(10, 10));
   request.arguments.mask.reset();
   request.declared.reset();
@@ -301,7 +300,7 @@ VerifyRequest small_request(const Operation& operation) {
   return request;
 }
 
-TEST_CASE("verify: every operation makes each check or says why it does not apply") {
+TEST_CASE("verify: every operation makes each check, or says why it does not apply") {
   for (const Operation* row : operations()) {
     const Operation& operation = *row;
     const VerifyRequest request = small_request(operation);
@@ -325,7 +324,7 @@ TEST_CASE("verify: every operation makes each check or says why it does not appl
   }
 }
 
-TEST_CASE("verify: a call that reads slots past the end of a sequence is caught") {
+TEST_CASE("verify: a call that reads slots after the end of a sequence is found") {
   const auto checks = verify_faulty(
       small_request(*find_operation("page_attention")), [](NamedArguments& arguments) {
         arguments.arrays.at("context_lens").as<std::int32_t>()[0] += 1;
@@ -335,7 +334,7 @@ TEST_CASE("verify: a call that reads slots past the end of a sequence is caught"
   CHECK(state_of(checks, "other outputs") == State::kPassed);
 }
 
-TEST_CASE("verify: a recurrence that looks ahead is caught") {
+TEST_CASE("verify: a recurrence that reads later tokens is found") {
   const auto checks =
       verify_faulty(small_request(*find_operation("recurrent_attention")),
                     [](NamedArguments& arguments) { arguments.options["reverse"] = "true"; });
@@ -343,7 +342,7 @@ TEST_CASE("verify: a recurrence that looks ahead is caught") {
   CHECK(state_of(checks, "other outputs") == State::kFailed);
 }
 
-TEST_CASE("verify: more pairs than the reference can look at are refused before any work") {
+TEST_CASE("verify: more pairs than the reference can compute are refused before any work") {
   constexpr Index kTokens = 1 << 16;
   VerifyRequest request;
   request.operation = find_operation("flash_attention");
@@ -393,7 +392,7 @@ TEST_CASE("verify: arrays of other ranks are refused before any work") {
   CHECK_THROWS_WITH(verify(request), "key: expected 4 axes, got ()");
 }
 
-TEST_CASE("verify: without the reference, and beyond the cells that can be read one by one") {
+TEST_CASE("verify: large calls are checked without the reference and without reading each cell") {
   constexpr Index kTokens = 1 << 14;
   const Mask mask(diagonal_band(kTokens, kTokens, -9, 0));
   VerifyRequest request;

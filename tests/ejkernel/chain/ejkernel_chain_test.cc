@@ -44,7 +44,7 @@ void check_same(MaskInfo have, MaskInfo want) {
   CHECK(std::ranges::equal(have.q_segment_ids()->bytes(), want.q_segment_ids()->bytes()));
 }
 
-TEST_CASE("steps give what the methods give") {
+TEST_CASE("steps give the MaskInfo that its methods give") {
   MaskInfo info = MaskInfo::from_segments(kIds);
   check_same(chain("causal"), info.apply_causal());
   check_same(chain("causal:offset=2"), info.apply_causal(Index{2}));
@@ -57,7 +57,7 @@ TEST_CASE("steps give what the methods give") {
   check_same(chain("causal | chunk:size=4"), info.apply_causal().apply_chunked(4));
 }
 
-TEST_CASE("windows of decoding and prefill cut the mask") {
+TEST_CASE("windows for decoding and prefill slice the mask") {
   MaskInfo info = MaskInfo::from_segments(kIds);
   SlidingWindowOptions decode;
   decode.mode = "decode";
@@ -70,7 +70,7 @@ TEST_CASE("windows of decoding and prefill cut the mask") {
   check_same(chain("window:both=2,mode=prefill"), info.apply_sliding_window(Index{2}, prefill));
 }
 
-TEST_CASE("token types and lengths take all their arguments") {
+TEST_CASE("the steps for token types and key lengths accept all of their methods' arguments") {
   MaskInfo info = MaskInfo::from_segments(kIds);
   TokenTypeOptions types;
   types.combine = "intersect";
@@ -88,7 +88,7 @@ TEST_CASE("token types and lengths take all their arguments") {
   CHECK_THROWS_AS(chain("kv-lengths:lens=3+5"), PythonError);
 }
 
-TEST_CASE("steps and arguments without a method are refused at their place") {
+TEST_CASE("steps and arguments that MaskInfo lacks are refused with their position") {
   const auto position = [](const std::string& text) {
     try {
       chain(text);
@@ -105,7 +105,7 @@ TEST_CASE("steps and arguments without a method are refused at their place") {
   CHECK(position("cauzal") == 0);
 }
 
-TEST_CASE("our own steps know which arguments are only of MaskInfo") {
+TEST_CASE("errors of our own steps name the arguments that only MaskInfo has") {
   CHECK(ejkernel_argument("window", "mode"));
   CHECK(ejkernel_argument("window", "index"));
   CHECK(ejkernel_argument("tokens", "update"));
@@ -119,7 +119,7 @@ TEST_CASE("our own steps know which arguments are only of MaskInfo") {
   for (const StepInfo& info : ejkernel_step_infos()) CHECK(find_step(info.name) != nullptr);
 }
 
-TEST_CASE("the stream of random cells is kept in texts") {
+TEST_CASE("the text of a random step keeps its stream") {
   for (const std::string text :
        {"random:sparsity=0.5", "random:sparsity=0.25,seed=7,stream=numpy"}) {
     CHECK(to_text(bind(parse(text), context())) == text);
@@ -128,7 +128,7 @@ TEST_CASE("the stream of random cells is kept in texts") {
                   PipelineError);
 }
 
-TEST_CASE("what is generated is ejkernel's object of the constructor that makes it") {
+TEST_CASE("a generated MaskInfo equals that of the matching constructor") {
   const auto repr = [](const char* text) { return generate_ejkernel(text, {}).repr(); };
   const char* random = "gen:random:sparsity=0.25,seed=42,b=2,q=4,k=6";
   CHECK(repr(random) == MaskInfo::from_random(2, 4, 6, 0.25, 42).repr());

@@ -58,7 +58,7 @@ void check_all(const std::string& text) {
   }
 }
 
-TEST_CASE("states are those of ejkernel through methods that cut") {
+TEST_CASE("why gives the states of ejkernel's masks, also through methods that slice") {
   check_all("causal");
   check_all("causal | window:both=2");
   check_all("causal | window:both=2,mode=prefill");
@@ -70,7 +70,7 @@ TEST_CASE("states are those of ejkernel through methods that cut") {
   check_all("chunk:size=3,offset=1 | tokens:types");
 }
 
-TEST_CASE("positions through a cut are those of the array that was cut") {
+TEST_CASE("why maps cells of a slice to the positions before the slice") {
   const Why decode = asked("window:both=2,mode=decode,index=lens", {1, 0, 0, 0});
   // The query has index 7. Its slice of 5 keys begins at key 3, the last start at which 5 of 8 keys
   // fit.
@@ -81,7 +81,7 @@ TEST_CASE("positions through a cut are those of the array that was cut") {
   CHECK(prefill.source == Cell{0, 0, 3, 7});
 }
 
-TEST_CASE("ejkernel's chunk number does not use the offset") {
+TEST_CASE("why explains that ejkernel's chunk number ignores the offset") {
   const Why found = asked("chunk:size=3,offset=1", {1, 0, 2, 3});
   CHECK(!found.open);
   CHECK(found.steps[0].reason.find("query 2 is in chunk 0, key 3 in chunk 1") == 0);

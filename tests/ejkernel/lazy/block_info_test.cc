@@ -91,7 +91,7 @@ twin::Cube cube(const std::vector<std::vector<Index>>& rows) {
 
 }  // namespace
 
-TEST_CASE("block info of a causal band gives the reference vectors", "[block_info]") {
+TEST_CASE("block info of a causal band equals ejkernel's reference vectors", "[block_info]") {
   const MaskPtr band = causal_mask({8, 8}) & local_mask({8, 8}, {1, 0}, 0);
   const MaskPtr mask = multi_head_mask({band});
   const auto expect = [&](bool dkv, bool shrink, const twin::Cube& classes, const twin::Cube& data,
@@ -122,7 +122,7 @@ TEST_CASE("block info of a causal band gives the reference vectors", "[block_inf
          cube({{0, 0, 0, 0}, {1, 1, 1, 0}}));
 }
 
-TEST_CASE("block info equals its twin for every mask of 4 x 3", "[block_info]") {
+TEST_CASE("block info equals the twin for every mask of 4 x 3 cells", "[block_info]") {
   for (int bits = 0; bits < 1 << 12; ++bits) {
     const Dense mask =
         twin::matrix(4, 3, [&](Index q, Index k) { return (bits >> (q * 3 + k) & 1) != 0; });
@@ -139,7 +139,7 @@ TEST_CASE("block info equals its twin for every mask of 4 x 3", "[block_info]") 
   }
 }
 
-TEST_CASE("block info equals its twin for random masks, heads, shards and options",
+TEST_CASE("block info equals the twin for random masks, heads, shards and options",
           "[block_info]") {
   std::mt19937 random(20240607);
   for (int round = 0; round < 1500; ++round) {
@@ -177,7 +177,7 @@ TEST_CASE("block info equals its twin for random masks, heads, shards and option
   }
 }
 
-TEST_CASE("block info of bands equals that of their cells", "[block_info]") {
+TEST_CASE("block info of bands equals that of their dense cells", "[block_info]") {
   std::mt19937 random(7);
   const auto leaf = [&]() -> MaskPtr {
     const Index offset = static_cast<Index>(random() % 31) - 15;
@@ -219,7 +219,8 @@ TEST_CASE("block info of bands equals that of their cells", "[block_info]") {
   }
 }
 
-TEST_CASE("equal cells are one block whatever plane they come from", "[block_info]") {
+TEST_CASE("blocks with equal cells are stored once, whatever plane they come from",
+          "[block_info]") {
   const Dense causal = twin::matrix(32, 32, [](Index q, Index k) { return k <= q; });
   const std::vector<MaskPtr> heads = {causal_mask({32, 32}),
                                       local_mask({32, 32}, {std::nullopt, 0}, 0),
@@ -240,7 +241,8 @@ TEST_CASE("equal cells are one block whatever plane they come from", "[block_inf
           std::vector<Index>{1, 4, 4});
 }
 
-TEST_CASE("blocks beyond what is remembered are still found equal", "[block_info]") {
+TEST_CASE("equal blocks are found even if there are more than the cache remembers",
+          "[block_info]") {
   std::mt19937 random(3);
   Tensor cells(DType::kBool, {4096, 8192});
   for (std::uint8_t& cell : cells.as<std::uint8_t>()) cell = random() & 1;
@@ -265,7 +267,9 @@ TEST_CASE("blocks beyond what is remembered are still found equal", "[block_info
   }
 }
 
-TEST_CASE("one distinct computable mask is evaluated by the kernel", "[block_info]") {
+TEST_CASE(
+    "if all heads share one mask with a rule, the kernel computes it and no blocks are stored",
+    "[block_info]") {
   BlockInfoOptions options;
   options.q_block = options.kv_block = 4;
   const BlockInfo info =
@@ -286,7 +290,7 @@ TEST_CASE("one distinct computable mask is evaluated by the kernel", "[block_inf
   REQUIRE_FALSE(process_mask(multi_head_mask({full_mask({16, 16})}), options).has_mask_function);
 }
 
-TEST_CASE("values past 127 and 32767 take wider dtypes", "[block_info]") {
+TEST_CASE("block info uses wider dtypes for values beyond 127 and 32767", "[block_info]") {
   for (const auto& [blocks, dtype] : {std::pair{Index{128}, DType::kInt8},
                                       {Index{129}, DType::kInt16},
                                       {Index{32768}, DType::kInt16},

@@ -99,7 +99,7 @@ TEST_CASE("dynamic block info takes its dtypes from the extents", "[block_info]"
           DType::kInt8);
 }
 
-TEST_CASE("blocks and shards must divide the mask", "[block_info]") {
+TEST_CASE("blocks and shards that do not divide the mask are refused", "[block_info]") {
   const MaskPtr mask = multi_head_mask({causal_mask({12, 8}), full_mask({12, 8})});
   const Tensor dense(DType::kBool, {2, 12, 8});
   const auto both = [&](Index q, Index k, Index q_shards, Index head_shards) {
@@ -138,7 +138,8 @@ TEST_CASE("blocks and shards must divide the mask", "[block_info]") {
           }) == "ValueError: Expected a bool mask, instead got: int32.");
 }
 
-TEST_CASE("an empty mask cannot be shrunk and arrays have a limit", "[block_info]") {
+TEST_CASE("shrinking a mask without open cells fails, and arrays beyond the limit are refused",
+          "[block_info]") {
   BlockInfoOptions o;
   o.q_block = o.kv_block = 4;
   const MaskPtr closed = multi_head_mask({causal_mask({8, 8}, -8)});

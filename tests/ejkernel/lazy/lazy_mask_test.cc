@@ -63,7 +63,7 @@ std::string raised_type(const std::function<void()>& f) {
 
 }  // namespace
 
-TEST_CASE("computed masks follow their formulas", "[lazy_mask]") {
+TEST_CASE("computed masks equal their formulas", "[lazy_mask]") {
   std::mt19937 random(5);
   for (int round = 0; round < 400; ++round) {
     const Index q = static_cast<Index>(random() % 20), k = static_cast<Index>(random() % 20);
@@ -106,7 +106,7 @@ TEST_CASE("computed masks follow their formulas", "[lazy_mask]") {
   }
 }
 
-TEST_CASE("offsets past every extent neither wrap nor fail", "[lazy_mask]") {
+TEST_CASE("offsets beyond all extents neither overflow nor fail", "[lazy_mask]") {
   std::mt19937 random(6);
   constexpr Index kFar = std::numeric_limits<Index>::max();
   for (const Index offset : {kFar, -kFar, Index{1} << 31, -(Index{1} << 31)}) {
@@ -128,7 +128,8 @@ TEST_CASE("a mask of a million tokens stays lazy", "[lazy_mask]") {
   REQUIRE(dense_of(block) == twin::matrix(2, 3, [](Index q, Index k) { return k <= q + 1; }));
 }
 
-TEST_CASE("masks without elements take two forward slices inside the mask", "[lazy_mask]") {
+TEST_CASE("masks without a dense array can only be indexed by two forward slices inside the mask",
+          "[lazy_mask]") {
   const std::string unsupported = "NotImplementedError: Unsupported slice: ";
   for (const MaskPtr& mask : {causal_mask({6, 5}), full_mask({6, 5}), local_mask({6, 5}, {1, 1}, 0),
                               chunked_causal_mask({6, 5}, 2)}) {
@@ -162,7 +163,7 @@ TEST_CASE("masks without elements take two forward slices inside the mask", "[la
           std::vector<Index>{6, 0});
 }
 
-TEST_CASE("heads are indexed as a list", "[lazy_mask]") {
+TEST_CASE("a multi-head mask is indexed by heads as a Python list is", "[lazy_mask]") {
   const MaskPtr heads =
       multi_head_mask({causal_mask({4, 4}), full_mask({4, 4}), causal_mask({4, 4}, 1)});
   REQUIRE(heads->shape() == std::vector<Index>{3, 4, 4});
@@ -240,7 +241,7 @@ TEST_CASE("masks are equal when class, shape and parameters are", "[lazy_mask]")
   REQUIRE_FALSE(masks[12]->is_computable());
 }
 
-TEST_CASE("masks that cannot be built say why", "[lazy_mask]") {
+TEST_CASE("errors about masks that cannot be built give the reason", "[lazy_mask]") {
   const auto bad = [](const std::function<MaskPtr()>& f) { return raised_type([&] { f(); }); };
   const MaskPtr small = full_mask({4, 4}), wide = full_mask({4, 5});
   REQUIRE(bad([&] { return small & wide; }) ==
@@ -282,7 +283,7 @@ TEST_CASE("masks that cannot be built say why", "[lazy_mask]") {
           "logical instead of bitwise operations on masks.");
 }
 
-TEST_CASE("a mask names its class and what it was made of", "[lazy_mask]") {
+TEST_CASE("a mask prints its class and its parameters", "[lazy_mask]") {
   const MaskPtr causal = causal_mask({4, 6}, -2), local = local_mask({4, 6}, {3, std::nullopt}, 1);
   CHECK(std::get<attributes::CausalMask>(causal->attributes()).offset == -2);
   const auto window = std::get<attributes::LocalMask>(local->attributes());

@@ -71,7 +71,7 @@ Written random_subscript(std::mt19937& random, Index extent) {
 
 }  // namespace
 
-TEST_CASE("numpy masks are indexed as numpy arrays", "[lazy_mask]") {
+TEST_CASE("numpy masks are indexed like numpy arrays", "[lazy_mask]") {
   std::mt19937 random(9);
   Tensor cells(DType::kBool, {kRows, kColumns});
   std::string listed;
@@ -121,7 +121,7 @@ def show(*index):
   }
 }
 
-TEST_CASE("make_random_mask is numpy's", "[lazy_mask]") {
+TEST_CASE("make_random_mask gives the cells that numpy draws", "[lazy_mask]") {
   const Scratch scratch;
   const std::string want = test::python(scratch, R"(
 for q, k in [(3, 7), (0, 4), (33, 20)]:

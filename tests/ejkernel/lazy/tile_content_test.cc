@@ -37,7 +37,7 @@ PlanePtr random_bands(Index queries, Index keys, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("tiles have equal contents exactly when their cells are equal", "[tile_content]") {
+TEST_CASE("tiles have equal contents if and only if their cells are equal", "[tile_content]") {
   std::mt19937 random(31);
   for (int round = 0; round < 300; ++round) {
     const Index bq = 1 + static_cast<Index>(random() % 6);
@@ -82,7 +82,7 @@ TEST_CASE("tiles have equal contents exactly when their cells are equal", "[tile
   }
 }
 
-TEST_CASE("contents hold bits where runs would take more room", "[tile_content]") {
+TEST_CASE("tile contents store bits if these take less room than runs", "[tile_content]") {
   const Dense stripes = twin::matrix(2, 128, [](Index, Index k) { return k % 2 == 0; });
   const std::int32_t column = 0;
   const std::vector<TileContent> contents =
@@ -90,7 +90,7 @@ TEST_CASE("contents hold bits where runs would take more room", "[tile_content]"
   REQUIRE(contents.front() == TileContent{2, -1, 0x55555555, 0x55555555, 0x55555555, 0x55555555});
 }
 
-TEST_CASE("tiles along a diagonal have one key", "[tile_content]") {
+TEST_CASE("all inner tiles along a diagonal have the same key", "[tile_content]") {
   const PlanePtr plane = diagonal_band(64, 64, -16, 0);
   BandKey first, key;
   band_key(*slabs_of(*plane), {24, 32}, {24, 32}, first);

@@ -39,7 +39,7 @@ std::int32_t at(const Tensor& ids, std::initializer_list<Index> where) {
 
 }  // namespace
 
-TEST_CASE("segment ids open equal ids above -1", "[conversions]") {
+TEST_CASE("segment ids open cells with equal ids above -1", "[conversions]") {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
     const Index batch = 1 + random() % 3, q_len = random() % 6, kv_len = random() % 6;
@@ -53,7 +53,7 @@ TEST_CASE("segment ids open equal ids above -1", "[conversions]") {
   }
 }
 
-TEST_CASE("segment ids of other ranks broadcast as numpy does", "[conversions]") {
+TEST_CASE("segment ids of other ranks are broadcast as in numpy", "[conversions]") {
   std::mt19937 random(2);
   const Tensor q = random_ids(random, {2, 3, 4}), kv = random_ids(random, {2, 3, 4});
   const MaskArray mask = segment_ids_to_mask(q, kv, DType::kInt32);
@@ -82,7 +82,7 @@ TEST_CASE("segment ids of other ranks broadcast as numpy does", "[conversions]")
         }).starts_with("TypeError"));
 }
 
-TEST_CASE("segment ids that are fractions compare as numbers", "[conversions]") {
+TEST_CASE("fractional segment ids are compared as numbers", "[conversions]") {
   const Tensor halves = astype(row({-2, -1, 0, 1, 2}), DType::kFloat32);
   Tensor q = halves;
   for (float& id : q.as<float>()) id *= 0.5f;
@@ -91,7 +91,8 @@ TEST_CASE("segment ids that are fractions compare as numbers", "[conversions]") 
   });
 }
 
-TEST_CASE("separate masks mark ids above -1 in the requested dtype", "[conversions]") {
+TEST_CASE("masks for queries and keys are 1 for ids above -1, in the requested dtype",
+          "[conversions]") {
   const QkvMasks masks = segment_ids_to_qkv_masks(make_array(row({2, -1, 0, -5})),
                                                   make_array(row({0, 2})), DType::kFloat16);
   CHECK(masks.q->dtype() == DType::kFloat16);
@@ -101,7 +102,7 @@ TEST_CASE("separate masks mark ids above -1 in the requested dtype", "[conversio
   CHECK(values(astype(masks.attention.tensor(), DType::kInt32)) == Values{0, 1, 0, 0, 1, 0, 0, 0});
 }
 
-TEST_CASE("pairs hold the first and the last valid token", "[conversions]") {
+TEST_CASE("pairs contain the first and the last valid token", "[conversions]") {
   const Tensor q = i32({3, 4}, {0, 7, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0});
   CHECK(values(qkv_masks_to_cu_seqlens(q).q) == Values{1, 4, 0, 0, 0, 1});
   CHECK(values(qkv_masks_to_cu_seqlens(q).kv) == Values{1, 4, 0, 0, 0, 1});
@@ -138,7 +139,7 @@ TEST_CASE("masks of pairs are open from start to end, clipped to the length", "[
   }
 }
 
-TEST_CASE("pairs that cannot be read are refused with ejkernel's text", "[conversions]") {
+TEST_CASE("pairs that cannot be read are refused with ejkernel's message", "[conversions]") {
   CHECK(python_error_of([] {
           cu_seqlens_to_mask(list({0, 1}), -3);
         }) == "ValueError: max_len must be non-negative, got -3.");
@@ -160,7 +161,7 @@ TEST_CASE("cumulative counts leave out ids below 0 and beyond the limit", "[conv
   CHECK(segment_ids_to_cu_seqlens(ids).extent(0) == 129);
 }
 
-TEST_CASE("positions count from 0 after each change and after padding", "[conversions]") {
+TEST_CASE("positions start at 0 after each change of the id and after padding", "[conversions]") {
   CHECK(values(positions_from_segments_2d(row({1, 1, 2, 2, -1, 2, 1, 1}), 9)) ==
         Values{0, 1, 0, 1, 9, 0, 0, 1});
   CHECK(python_error_of([] {
@@ -168,7 +169,7 @@ TEST_CASE("positions count from 0 after each change and after padding", "[conver
         }).starts_with("TypeError"));
 }
 
-TEST_CASE("anchors are numbered in ascending order", "[conversions]") {
+TEST_CASE("ids from anchors are numbered in ascending order", "[conversions]") {
   const Tensor padding = bools({6}, {0, 0, 1, 0, 0, 0});
   CHECK(values(compress_ids_from_anchors(list({4, 0, 0, 2, 4, -1}), padding)) ==
         Values{3, 1, -1, 2, 3, 0});
@@ -177,7 +178,7 @@ TEST_CASE("anchors are numbered in ascending order", "[conversions]") {
         Values{-1, 0, -1, 1, 0, 0});
 }
 
-TEST_CASE("a chunked mask is causal inside each chunk and lazy", "[conversions]") {
+TEST_CASE("a chunked mask is lazy and causal inside each chunk", "[conversions]") {
   for (const Index offset : {-3, 0, 2}) {
     for (const Index size : {1, 3, 100}) {
       const MaskArray mask = create_chunked_attention_mask(size, 7, 9, offset);

@@ -57,7 +57,8 @@ Tensor slow_combine(Op op, const Tensor& x, const Tensor& y, const Shape& shape)
 
 }  // namespace
 
-TEST_CASE("a bool array of rank 2 to 4 is lazy and keeps shape and elements", "[mask_array]") {
+TEST_CASE("a bool array of rank 2 to 4 becomes lazy, and keeps its shape and elements",
+          "[mask_array]") {
   std::mt19937 random(1);
   for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 4}, Shape{2, 5, 3, 4}, Shape{0, 3},
                              Shape{2, 0, 3, 4}, Shape{0, 0}, Shape{3, 2, 0}}) {
@@ -75,7 +76,7 @@ TEST_CASE("a bool array of rank 2 to 4 is lazy and keeps shape and elements", "[
   }
 }
 
-TEST_CASE("axes of an array line up with those of its mask from the last", "[mask_array]") {
+TEST_CASE("an array of rank 3 has the last three axes of its mask", "[mask_array]") {
   std::mt19937 random(2);
   const Tensor tensor = random_tensor(random, {5, 3, 4}, DType::kBool);
   const Mask mask = MaskArray(tensor).mask();
@@ -86,7 +87,7 @@ TEST_CASE("axes of an array line up with those of its mask from the last", "[mas
   CHECK_THROWS_AS(MaskArray(mask, 5, DType::kBool), Error);
 }
 
-TEST_CASE("casts agree with those of elements and stay lazy", "[mask_array]") {
+TEST_CASE("casts of a lazy array equal casts of its elements, and stay lazy", "[mask_array]") {
   std::mt19937 random(3);
   for (const DType from : {DType::kBool, DType::kInt32, DType::kFloat32}) {
     const Tensor tensor = random_tensor(random, {2, 3, 9}, from);
@@ -129,13 +130,13 @@ TEST_CASE("arrays combine with broadcasting over all axes", "[mask_array]") {
   }
 }
 
-TEST_CASE("shapes that do not broadcast are a TypeError", "[mask_array]") {
+TEST_CASE("shapes that cannot be broadcast raise TypeError", "[mask_array]") {
   const MaskArray a(Tensor(DType::kBool, {2, 3, 4})), b(Tensor(DType::kBool, {3, 3, 4}));
   CHECK(info_test::python_error_of([&] { combine(Op::kOr, a, b); }) ==
         "TypeError: got incompatible shapes for broadcasting: (2, 3, 4), (3, 3, 4)");
 }
 
-TEST_CASE("one row or column against a million stays lazy", "[mask_array]") {
+TEST_CASE("a row or a column combined with a million x million mask stays lazy", "[mask_array]") {
   constexpr Index kTokens = 1 << 20;
   const MaskArray causal(Mask(diagonal_band(kTokens, kTokens, -kUnbounded, 0)));
   std::vector<std::uint8_t> flags(kTokens, 1);

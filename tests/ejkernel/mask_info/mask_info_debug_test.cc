@@ -25,7 +25,7 @@ Lines lines_of(F&& f) {
   return {lines.begin() + 1, lines.end() - 1};
 }
 
-TEST_CASE("Debug mode is off at first and prints nothing then") {
+TEST_CASE("debug mode is off by default, and then prints nothing") {
   CHECK_FALSE(get_debug_mode());
   Lines lines;
   set_debug_sink([&](std::string_view line) { lines.emplace_back(line); });
@@ -39,7 +39,7 @@ TEST_CASE("Debug mode is off at first and prints nothing then") {
   set_debug_sink({});
 }
 
-TEST_CASE("A chain prints its calls, property accesses and nested calls in order") {
+TEST_CASE("a chain prints its calls, property reads and nested calls in order") {
   const Lines lines = lines_of([] { MaskInfo::from_segments(row({1, 1, 2})).apply_causal(); });
   CHECK(lines == Lines{"Calling type.from_segments()", "Calling MaskInfo.apply_causal()",
                        "Property access: q_len", "Property access: kv_len",
@@ -47,7 +47,7 @@ TEST_CASE("A chain prints its calls, property accesses and nested calls in order
                        "Calling tuple.segment_ids_to_mask()", "Calling MaskInfo.replace()"});
 }
 
-TEST_CASE("apply_chunked reads the lengths again") {
+TEST_CASE("apply_chunked prints that it reads the lengths again") {
   MaskInfo info({.attention_mask = MaskArray(bools({1, 1, 2, 2}, {1, 0, 1, 1}))});
   const Lines lines = lines_of([&] { info.apply_chunked(2); });
   CHECK(lines == Lines{"Calling MaskInfo.apply_chunked()", "Property access: q_len",
@@ -58,7 +58,7 @@ TEST_CASE("apply_chunked reads the lengths again") {
                        "Property access: kv_len", "Calling MaskInfo.replace()"});
 }
 
-TEST_CASE("Properties print what they read, and untraced ones nothing") {
+TEST_CASE("a property prints what it reads; some properties are not traced") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, 2}));
   CHECK(lines_of([&] { (void)info.shape(); }) ==
         Lines{"Property access: shape", "Property access: batch_size", "Property access: q_len",
@@ -77,14 +77,14 @@ TEST_CASE("Properties print what they read, and untraced ones nothing") {
         }).empty());
 }
 
-TEST_CASE("Unknown lengths are read again for the message") {
+TEST_CASE("the error about unknown lengths reads the lengths again, and prints that") {
   MaskInfo empty;
   CHECK(lines_of([&] { CHECK_THROWS(empty.apply_causal()); }) ==
         Lines{"Calling MaskInfo.apply_causal()", "Property access: q_len", "Property access: q_len",
               "Property access: kv_len"});
 }
 
-TEST_CASE("Constructors print the functions they call") {
+TEST_CASE("constructors print the functions that they call") {
   CHECK(lines_of([] {
           MaskInfo::from_cu_seqlens(list({0, 2}), 3);
         }) ==

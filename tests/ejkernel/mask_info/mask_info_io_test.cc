@@ -97,7 +97,7 @@ Tensor text(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("what is stored is read back, and what is not stays None") {
+TEST_CASE("stored fields are read back, and fields that were not stored are None") {
   check_round_trip(MaskInfo());
   check_round_trip(chained());
   check_round_trip(MaskInfo::from_segments(row({1, 1, 2})));
@@ -110,7 +110,7 @@ TEST_CASE("what is stored is read back, and what is not stays None") {
   check_round_trip(filled);
 }
 
-TEST_CASE("masks of every rank and dtype survive a round trip") {
+TEST_CASE("masks of every rank and dtype are stored and read back") {
   const auto info_of = [](MaskArray mask) { return MaskInfo({.attention_mask = std::move(mask)}); };
   check_round_trip(info_of(MaskArray(bools({2, 3}, {1, 0, 1, 0, 0, 1}))));
   check_round_trip(info_of(MaskArray(bools({3, 1, 2}, {1, 0, 1, 0, 0, 1}))));
@@ -123,7 +123,7 @@ TEST_CASE("masks of every rank and dtype survive a round trip") {
   }
 }
 
-TEST_CASE("flags and axis names of every form survive a round trip") {
+TEST_CASE("flags and axis names of every form are stored and read back") {
   MaskInfo::Replacement fields;
   fields.baked_in = BakedInMasks{.chunked = true, .token_type_ids = true};
   fields.batch_axis = AxisName();
@@ -153,7 +153,7 @@ TEST_CASE("a mask of a million tokens is stored as runs") {
   CHECK(scratch.entries() == 1);
 }
 
-TEST_CASE("arrays that are missing, unknown or of another form are refused") {
+TEST_CASE("files with missing, unknown or malformed arrays are refused") {
   const Stored good(chained());
   CHECK(good.error() == "no error");
   for (const char* key : {"maskinfo", "baked_in", "axes.kind", "axes.count", "axes.names",
@@ -200,7 +200,7 @@ TEST_CASE("values out of range are refused") {
   CHECK(spoil("attention_mask.begin", begin) != "no error");
 }
 
-TEST_CASE("a loaded MaskInfo with arrays that do not fit fails cleanly") {
+TEST_CASE("methods of a loaded MaskInfo throw an Error if its arrays do not fit each other") {
   Stored odd(chained());
   odd["q_segment_ids"] = list({1, 2});
   odd["kv_positions"] = i32({1, 1}, {0});
@@ -214,7 +214,7 @@ TEST_CASE("a loaded MaskInfo with arrays that do not fit fails cleanly") {
   CHECK_THROWS_AS(info.get_qkv_masks(), Error);
 }
 
-TEST_CASE("a MaskInfo is stored in every container, and in groups of it") {
+TEST_CASE("a MaskInfo can be stored in every container, and in a group of it") {
   Tensor ids(DType::kInt32, {1, 6});
   const std::int32_t values[] = {1, 1, 2, 2, 2, -1};
   std::copy(std::begin(values), std::end(values), ids.as<std::int32_t>().begin());
@@ -226,7 +226,7 @@ TEST_CASE("a MaskInfo is stored in every container, and in groups of it") {
   }
 }
 
-TEST_CASE("two MaskInfos live in one file, each in its group") {
+TEST_CASE("two MaskInfos can be stored in one file, each in its group") {
   const Scratch scratch;
   const MaskInfo empty;
   MaskInfo info = MaskInfo::from_random(1, 5);
@@ -242,7 +242,7 @@ TEST_CASE("two MaskInfos live in one file, each in its group") {
   }
 }
 
-TEST_CASE("a stored MaskInfo is read as a mask, with its object") {
+TEST_CASE("reading a stored MaskInfo as a mask also returns the MaskInfo") {
   const Scratch scratch;
   const MaskInfo packed = MaskInfo::from_segments(row({1, 1, 2, 2, -1}));
   MaskInfo causal = MaskInfo(packed).apply_causal();
@@ -270,7 +270,7 @@ TEST_CASE("a stored MaskInfo is read as a mask, with its object") {
                  "not a stored MaskInfo, which is a container with an array 'maskinfo'"));
 }
 
-TEST_CASE("segments give ejkernel's object of their constructor") {
+TEST_CASE("reading segment ids as a MaskInfo gives the object of from_segments") {
   const Scratch scratch;
   const Tensor packed = row({1, 1, 2, -1}), keys = row({2, 1});
   write_array(scratch / "ids.npy", packed);
@@ -288,7 +288,7 @@ TEST_CASE("segments give ejkernel's object of their constructor") {
   check_same(MaskInfo::from_attention_mask(MaskArray(dense.mask)), mask_info_of(dense));
 }
 
-TEST_CASE("a file without a MaskInfo does not hold one") {
+TEST_CASE("a file without a MaskInfo is reported as such") {
   const Scratch scratch;
   write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
   write_array(scratch / "a.npz", Tensor(DType::kBool, {2, 2}));

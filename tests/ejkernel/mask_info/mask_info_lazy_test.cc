@@ -25,7 +25,7 @@ Tensor documents() {
   return ids;
 }
 
-TEST_CASE("A chain over a million tokens holds no array of size queries x keys") {
+TEST_CASE("a chain over a million tokens stores no array of queries x keys") {
   MaskInfo info = MaskInfo::from_segments(documents())
                       .apply_causal()
                       .apply_sliding_window(std::pair<Index, Index>{255, 0})
@@ -45,7 +45,7 @@ TEST_CASE("A chain over a million tokens holds no array of size queries x keys")
   CHECK_THROWS_AS(info.bias(), Error);
 }
 
-TEST_CASE("A decode slice of a million tokens is one row") {
+TEST_CASE("a decode slice of a million tokens has one row") {
   MaskInfo info = MaskInfo::from_segments(documents()).apply_causal();
   MaskInfo one = info.apply_sliding_window(Index{128}, {.mode = "decode", .index = Index{70'500}});
   // The slice has keys 70372 to 70628, all in document 70 (70000 to 70999); open are those up to
@@ -61,7 +61,7 @@ TEST_CASE("A decode slice of a million tokens is one row") {
   });
 }
 
-TEST_CASE("A random mask of a million tokens is made when it is read") {
+TEST_CASE("a random mask of a million tokens is only made when it is read") {
   MaskInfo info = MaskInfo::from_random(4, kTokens, {}, 0.75, 3).apply_causal();
   CHECK(info.attention_mask().lazy());
   CHECK(bytes_of(info.attention_mask()) < Index{1} << 20);
@@ -73,7 +73,7 @@ TEST_CASE("A random mask of a million tokens is made when it is read") {
   CHECK(open < 4 * 64);
 }
 
-TEST_CASE("Offsets of each batch make one plane for each distinct value") {
+TEST_CASE("offsets for each batch entry make one plane for each distinct offset") {
   MaskInfo info = MaskInfo::from_segments(i32({4, 64}, Values(256, 0)));
   MaskInfo causal = info.apply_causal(list_array({0, 3, 0, 3}));
   CHECK(causal.attention_mask().mask().distinct().size() == 2);

@@ -27,7 +27,7 @@ Tensor lower_triangle(Index n, bool inverted) {
   return out;
 }
 
-TEST_CASE("the MaskInfo page: from segment ids") {
+TEST_CASE("the examples of the MaskInfo page hold: from segment ids") {
   const Values single{0, 0, 0, 0, -1, -1};
   MaskInfo info = MaskInfo::from_segments(row(single));
   check_cells(info.attention_mask(), {1, 1, 6, 6}, same_segment(single, single));
@@ -42,7 +42,7 @@ TEST_CASE("the MaskInfo page: from segment ids") {
   CHECK_FALSE(info.is_self_attention());
 }
 
-TEST_CASE("the MaskInfo page: from attention masks of each rank") {
+TEST_CASE("the examples of the MaskInfo page hold: from attention masks of each rank") {
   MaskInfo info =
       MaskInfo::from_attention_mask(MaskArray(i32({2, 5}, {1, 1, 1, 0, 0, 1, 1, 0, 0, 0})));
   check_cells(info.attention_mask(), {2, 1, 5, 5}, [](Index b, Index, Index q, Index k) {
@@ -63,7 +63,7 @@ TEST_CASE("the MaskInfo page: from attention masks of each rank") {
   check_cells(info.attention_mask(), {1, 1, 8, 8}, causal);
 }
 
-TEST_CASE("the MaskInfo page: from cumulative lengths") {
+TEST_CASE("the examples of the MaskInfo page hold: from cumulative lengths") {
   const std::vector<Index> q_ends{3, 5, 4}, kv_ends{6, 8, 7};
   const auto both = [](const std::vector<Index>& q_end, const std::vector<Index>& kv_end) {
     return [&](Index b, Index, Index q, Index k) {
@@ -77,14 +77,14 @@ TEST_CASE("the MaskInfo page: from cumulative lengths") {
   check_cells(info.attention_mask(), {3, 1, 5, 8}, both(q_ends, kv_ends));
 }
 
-TEST_CASE("the MaskInfo page: a random mask") {
+TEST_CASE("the examples of the MaskInfo page hold: a random mask") {
   MaskInfo info = MaskInfo::from_random(2, 128, 256, 0.5, 42);
   CHECK(info.attention_mask().shape() == Shape{2, 1, 128, 256});
   const Index open = info.attention_mask().mask().count();
   CHECK(std::abs(open - 2 * 128 * 256 / 2) < 1000);  // 1000 is eight standard deviations
 }
 
-TEST_CASE("the MaskInfo page: dynamic init") {
+TEST_CASE("the examples of the MaskInfo page hold: dynamic_init()") {
   const auto all = [](Index, Index, Index, Index) { return true; };
   MaskInfo ids = MaskInfo::dynamic_init({.input_ids_shape = Shape{2, 4}});
   check_cells(ids.attention_mask(), {2, 1, 4, 4}, all);
@@ -97,7 +97,7 @@ TEST_CASE("the MaskInfo page: dynamic init") {
   CHECK(embeds.repr() == MaskInfo::dynamic_init({.input_ids_shape = Shape{2, 4}}).repr());
 }
 
-TEST_CASE("the MaskInfo page: properties") {
+TEST_CASE("the examples of the MaskInfo page hold: properties") {
   const Values ids{1, 1, 2, 2, -1};
   MaskInfo info = MaskInfo::from_segments(row(ids));
   CHECK(info.batch_size() == 1);
@@ -131,7 +131,7 @@ TEST_CASE("the MaskInfo page: properties") {
   }
 }
 
-TEST_CASE("the MaskInfo page: causal masks") {
+TEST_CASE("the examples of the MaskInfo page hold: causal masks") {
   const Values ids{1, 1, 1, 1, 1, 1, 2, 2};
   const auto same = same_segment(ids, ids);
   MaskInfo info = MaskInfo::from_segments(row(ids));
@@ -144,7 +144,7 @@ TEST_CASE("the MaskInfo page: causal masks") {
               [](Index b, Index, Index q, Index k) { return k <= q + 2 * b; });
 }
 
-TEST_CASE("the MaskInfo page: sliding windows") {
+TEST_CASE("the examples of the MaskInfo page hold: sliding windows") {
   MaskInfo info = MaskInfo::from_segments(row(Values(600, 0)));
   check_cells(info.apply_sliding_window(Index{256}).attention_mask(), {1, 1, 600, 600},
               [](Index, Index, Index q, Index k) { return k >= q - 256 && k <= q + 256; });
@@ -166,7 +166,7 @@ TEST_CASE("the MaskInfo page: sliding windows") {
   CHECK(prefill.q_len() == 600);
 }
 
-TEST_CASE("the MaskInfo page: chunks") {
+TEST_CASE("the examples of the MaskInfo page hold: chunks") {
   MaskInfo info = MaskInfo::from_segments(row(Values(300, 0)));
   MaskInfo chunked = info.apply_chunked(128);
   check_cells(chunked.attention_mask(), {1, 1, 300, 300},
@@ -177,7 +177,7 @@ TEST_CASE("the MaskInfo page: chunks") {
   CHECK(ids[299] == 3);
 }
 
-TEST_CASE("the MaskInfo page: token types") {
+TEST_CASE("the examples of the MaskInfo page hold: token types") {
   const Values types{1, 1, 2, 2, 0, 0}, ids{0, 0, 0, 1, 1, -1};
   const auto base = same_segment(ids, ids);
   const auto equal = [&](Index q, Index k, bool zero_keys) {
@@ -198,7 +198,7 @@ TEST_CASE("the MaskInfo page: token types") {
   CHECK(values(typed.q_segment_ids()) == Values{1, 1, 2, 2, -1, -1});
 }
 
-TEST_CASE("the MaskInfo page: key lengths") {
+TEST_CASE("the examples of the MaskInfo page hold: key lengths") {
   MaskInfo info = MaskInfo::from_segments(i32({3, 200}, Values(600, 0)));
   const Tensor lengths = list({100, 150, 80});
   CHECK(python_error_of([&] { info.apply_kv_lengths(lengths); }) ==
@@ -216,7 +216,7 @@ TEST_CASE("the MaskInfo page: key lengths") {
   CHECK(limited.q_len() == 1);
 }
 
-TEST_CASE("the MaskInfo page: conversions") {
+TEST_CASE("the examples of the MaskInfo page hold: conversions") {
   const Values ids{1, 1, 2, -1};
   MaskInfo info = MaskInfo::from_segments(row(ids));
   info = info.materialize_attention_mask();
@@ -240,7 +240,7 @@ TEST_CASE("the MaskInfo page: conversions") {
   CHECK(values(cu.kv) == values(cu.q));
 }
 
-TEST_CASE("the MaskInfo page: shardings") {
+TEST_CASE("the examples of the MaskInfo page hold: shardings") {
   const Mesh mesh{{"dp", "tp"}, {2, 4}};
   MaskInfo info = MaskInfo::from_segments(i32({2, 8}, Values(16, 0)));
   CHECK(python_error_of([&] {
@@ -265,7 +265,7 @@ TEST_CASE("the MaskInfo page: shardings") {
   CHECK(custom.fields().axes == AxisNames{});  // the axes of the example are the defaults
 }
 
-TEST_CASE("the MaskInfo page: visualization") {
+TEST_CASE("the examples of the MaskInfo page hold: visualization") {
   Values ids(128, 1);
   std::fill(ids.begin() + 64, ids.end(), 2);
   MaskInfo info = MaskInfo::from_segments(row(ids));
@@ -290,7 +290,7 @@ TEST_CASE("the MaskInfo page: visualization") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("the MaskInfo page: the fields of a tree and the process of the page") {
+TEST_CASE("the examples of the MaskInfo page hold: flattening as a JAX tree, and its process()") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, -1}));
   // In Python this is tree_unflatten(tree_flatten(info)).
   MaskInfo again(MaskInfoFields(info.fields()));
@@ -301,7 +301,7 @@ TEST_CASE("the MaskInfo page: the fields of a tree and the process of the page")
   CHECK(out == std::vector<float>{1.5f, -2.0f, 0.0f});
 }
 
-TEST_CASE("the MaskInfo page: debug mode") {
+TEST_CASE("the examples of the MaskInfo page hold: debug mode") {
   std::vector<std::string> lines;
   set_debug_sink([&](std::string_view line) { lines.emplace_back(line); });
   set_debug_mode(true);
@@ -315,7 +315,7 @@ TEST_CASE("the MaskInfo page: debug mode") {
                                           "[MaskInfo Debug] Debug mode disabled"});
 }
 
-TEST_CASE("the MaskInfo page: best practice") {
+TEST_CASE("the examples of the MaskInfo page hold: best practices") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, 2, 2}));
   const QkvArrays ids = info.get_or_compute_segment_ids();
   CHECK(values(ids.q) == Values{1, 1, 2, 2});

@@ -27,7 +27,7 @@ MaskInfo mask_only() {
   return MaskInfo({.attention_mask = MaskArray(bools({1, 1, 2, 3}, {1, 0, 0, 0, 1, 1}))});
 }
 
-TEST_CASE("Constructors store what they are given and derive no more than ejkernel") {
+TEST_CASE("constructors store their arguments, and compute nothing that ejkernel does not") {
   CHECK(stored(packed()) == "QK");
   CHECK(stored(MaskInfo::from_segments(row({1, 0, 3}), nullptr, true)) == "MQK");
   CHECK(stored(MaskInfo::from_attention_mask(MaskArray(bools({1, 3}, {1, 1, 0})))) == "MQK");
@@ -38,7 +38,7 @@ TEST_CASE("Constructors store what they are given and derive no more than ejkern
                                        {.q_positions = row_array({7})})) == "QKp");
 }
 
-TEST_CASE("Reading a property fills its own cache and those that it reads") {
+TEST_CASE("reading a property fills its cache and those of the properties that it reads") {
   MaskInfo info = packed();
   info.attention_mask();
   CHECK(stored(info) == "MQK");
@@ -60,7 +60,7 @@ TEST_CASE("Reading a property fills its own cache and those that it reads") {
   CHECK(stored(info) == "M");
 }
 
-TEST_CASE("Copies are values: filling the cache of one leaves the other") {
+TEST_CASE("filling a cache of a copy does not change the original") {
   MaskInfo info = packed();
   MaskInfo copy = info;
   copy.attention_mask();
@@ -70,7 +70,7 @@ TEST_CASE("Copies are values: filling the cache of one leaves the other") {
   CHECK(copy.fields().q_segment_ids == info.fields().q_segment_ids);
 }
 
-TEST_CASE("Transforms fill the mask of the receiver, and apply_chunked its ids") {
+TEST_CASE("methods fill the mask cache of their object; apply_chunked also fills its ids") {
   MaskInfo info = packed();
   CHECK(stored(info.apply_causal()) == "MQK");
   CHECK(stored(info) == "MQK");
@@ -83,14 +83,14 @@ TEST_CASE("Transforms fill the mask of the receiver, and apply_chunked its ids")
   CHECK(stored(causal) == "M");
 }
 
-TEST_CASE("The cached mask has the dtype that was requested first") {
+TEST_CASE("the cached mask has the dtype of the first request") {
   MaskInfo info = packed();
   info.get_or_compute_attention_mask(DType::kFloat32);
   CHECK(info.attention_mask().dtype() == DType::kFloat32);
   CHECK(info.get_or_compute_attention_mask().dtype() == DType::kBool);
 }
 
-TEST_CASE("to_dtype compares the dtype of a bool copy") {
+TEST_CASE("to_dtype changes nothing if the mask cast to bool has the wanted dtype already") {
   MaskInfo floats = packed().to_dtype(DType::kFloat32);
   CHECK(floats.attention_mask().dtype() == DType::kFloat32);
   CHECK(floats.to_dtype(DType::kBool).attention_mask().dtype() == DType::kFloat32);
@@ -100,7 +100,7 @@ TEST_CASE("to_dtype compares the dtype of a bool copy") {
   CHECK(values(numbers.to_dtype(DType::kInt32).attention_mask().tensor()) == Values{0, 1, 1});
 }
 
-TEST_CASE("A side alone is recomputed from the mask together with the other") {
+TEST_CASE("reading ids of one side computes those of both sides from the mask, over given ones") {
   MaskInfo info({.attention_mask = MaskArray(bools({1, 1, 2, 2}, {1, 0, 0, 0})),
                  .q_segment_ids = row_array({7, 7})});
   MaskInfo untouched = info;
@@ -109,7 +109,7 @@ TEST_CASE("A side alone is recomputed from the mask together with the other") {
   CHECK(values(info.q_segment_ids()) == Values{0, -1});
 }
 
-TEST_CASE("Cumulative lengths take three forms") {
+TEST_CASE("cumulative lengths are accepted in three forms") {
   MaskInfo segments = packed();
   const Array counts = segments.cu_seqlens_q();
   CHECK(counts->shape() == Shape{129});
@@ -136,7 +136,7 @@ TEST_CASE("Cumulative lengths take three forms") {
   CHECK(wide.q->shape() == Shape{3});
 }
 
-TEST_CASE("A new mask or new ids drop cumulative lengths unless one of them is given too") {
+TEST_CASE("replacing the mask or ids drops cumulative lengths unless new ones are given too") {
   const MaskInfo info = MaskInfo::from_cu_seqlens(list({0, 3}), 4);
   CHECK(stored(info.replace({})) == "QKcd");
   CHECK(stored(info.replace({.q_positions = row_array({0, 1, 2, 3})})) == "QKcdp");
@@ -158,7 +158,7 @@ TEST_CASE("A new mask or new ids drop cumulative lengths unless one of them is g
   CHECK(axes.baked_in_masks() == BakedInMasks{.chunked = true});
 }
 
-TEST_CASE("Lengths are per id once an id is above 0, else per batch") {
+TEST_CASE("lengths are counted per id if an id is above 0, else per batch entry") {
   CHECK(values(packed().q_lens()) == Values{0, 2, 2});
   MaskInfo padded = MaskInfo::from_segments(i32({2, 3}, {0, 0, -1, 0, -1, -1}));
   CHECK(values(padded.q_lens()) == Values{2, 1});
@@ -170,7 +170,7 @@ TEST_CASE("Lengths are per id once an id is above 0, else per batch") {
   CHECK_THROWS_WITH(huge.q_lens(), Catch::Contains("2147483647"));
 }
 
-TEST_CASE("repr lists shapes and flags") {
+TEST_CASE("repr() lists shapes and flags") {
   CHECK(MaskInfo().repr() == "MaskInfo(self_attn=False)");
   CHECK(packed().repr() ==
         "MaskInfo(q_segment_ids.shape=(1, 5), kv_segment_ids.shape=(1, 5), self_attn=True)");
@@ -179,7 +179,7 @@ TEST_CASE("repr lists shapes and flags") {
         "baked_in=['causal', 'sliding_window'])");
 }
 
-TEST_CASE("Flattening and unflattening keeps every field and computes nothing") {
+TEST_CASE("flattening and unflattening keeps every field and computes nothing") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, 2, -1}), row_array({1, 2, 2}), false,
                                           {.q_positions = row_array({0, 1, 0, -1}),
                                            .kv_positions = nullptr,
@@ -195,7 +195,7 @@ TEST_CASE("Flattening and unflattening keeps every field and computes nothing") 
   CHECK(again.repr() == info.repr());
 }
 
-TEST_CASE("Masks of another rank fail where ejkernel unpacks four extents") {
+TEST_CASE("masks of other ranks fail as ejkernel's unpacking of four extents fails") {
   MaskInfo flat({.attention_mask = MaskArray(bools({1, 2, 2}, {1, 1, 1, 1}))});
   CHECK(python_error_of([&] { flat.apply_causal(); }) ==
         "ValueError: not enough values to unpack (expected 4, got 3)");
@@ -215,7 +215,7 @@ TEST_CASE("Masks of another rank fail where ejkernel unpacks four extents") {
   CHECK(wide.fields().q_segment_ids->shape() == Shape{2, 2});
 }
 
-TEST_CASE("Offsets wrap around as int32 does") {
+TEST_CASE("offsets wrap around as int32 does") {
   const std::int32_t most = std::numeric_limits<std::int32_t>::max();
   MaskInfo info = MaskInfo::from_segments(row({0, 0, 0, 0}));
   check_cells(info.apply_causal(Index{most} - 1).attention_mask(), {1, 1, 4, 4},
@@ -238,7 +238,7 @@ TEST_CASE("Offsets wrap around as int32 does") {
   CHECK(python_error_of([&] { info.apply_causal(Index{most} + 1); }).starts_with("ValueError"));
 }
 
-TEST_CASE("apply_causal with one batch and more offsets gives a bigger batch") {
+TEST_CASE("apply_causal with several offsets turns a single batch entry into several") {
   MaskInfo info = MaskInfo::from_segments(row({0, 0, 0}));
   MaskInfo grown = info.apply_causal(list_array({0, 1, -1}));
   check_cells(grown.attention_mask(), {3, 1, 3, 3},
@@ -247,7 +247,7 @@ TEST_CASE("apply_causal with one batch and more offsets gives a bigger batch") {
   CHECK(python_error_of([&] { two.apply_causal(list_array({0, 1, 2})); }).starts_with("TypeError"));
 }
 
-TEST_CASE("The end of the query window may differ from the key lengths") {
+TEST_CASE("the end of the query window may differ from the key lengths") {
   MaskInfo info = MaskInfo::from_segments(i32({2, 6}, Values(12, 0)));
   MaskInfo cut = info.apply_kv_lengths(
       list({4, 6}), {.q_len = 2, .sliding_window = 3, .end_index = PerBatch(list_array({3, 5}))});
@@ -263,7 +263,7 @@ TEST_CASE("The end of the query window may differ from the key lengths") {
   CHECK(seed.baked_in_masks() == BakedInMasks{});
 }
 
-TEST_CASE("Seeds of random masks count modulo 2 to the 32") {
+TEST_CASE("seeds of random masks are taken modulo 2 to the 32") {
   const auto cells = [](std::int64_t seed) {
     MaskInfo info = MaskInfo::from_random(2, 9, 11, 0.4, seed);
     const Tensor dense = info.attention_mask().tensor();

@@ -65,7 +65,7 @@ Values slow_planes(const Tensor& mask, Index every, bool column) {
 
 }  // namespace
 
-TEST_CASE("ids of equal rows and columns have the shapes of ejkernel", "[conversions]") {
+TEST_CASE("ids from equal rows and columns have ejkernel's shapes and values", "[conversions]") {
   std::mt19937 random(1);
   for (int round = 0; round < 40; ++round) {
     const Index b = 1 + random() % 3, h = 1 + random() % 3, q = 1 + random() % 6,
@@ -100,7 +100,7 @@ TEST_CASE("ids of a structured mask of a million tokens need no dense array", "[
   CHECK(values(back.kv) == values(ids));
 }
 
-TEST_CASE("padding ids mark lines that are open for any head", "[conversions]") {
+TEST_CASE("padding ids are 0 for rows and columns that are open in any head", "[conversions]") {
   const Tensor mask = i32({1, 2, 2, 3}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).q) == Values{-1, 0});
   CHECK(values(attention_mask_to_padding_segment_ids(MaskArray(mask)).kv) == Values{-1, 0, 0});
@@ -111,7 +111,7 @@ TEST_CASE("padding ids mark lines that are open for any head", "[conversions]") 
   CHECK(values(ids.kv) == Values{-1, 0, -1, -1, -1, 0});
 }
 
-TEST_CASE("pairs of a mask reduce its heads first", "[conversions]") {
+TEST_CASE("pairs of a mask are computed after its heads are reduced", "[conversions]") {
   const Tensor mask = i32({1, 2, 2, 4}, {0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1});
   const auto pairs = [&](std::string_view reduce) {
     const QkvArrays both = attention_mask_to_qkv_cu_seqlens(MaskArray(mask), reduce);
@@ -131,7 +131,7 @@ TEST_CASE("pairs of a mask reduce its heads first", "[conversions]") {
   CHECK_THROWS_AS(attention_mask_to_qkv_cu_seqlens(MaskArray(none), "first"), PythonError);
 }
 
-TEST_CASE("masks of other ranks are refused with ejkernel's text", "[conversions]") {
+TEST_CASE("masks of other ranks are refused with ejkernel's message", "[conversions]") {
   const MaskArray one(i32({3}, {1, 0, 1})), five(Tensor(DType::kBool, {1, 1, 1, 1, 1}));
   CHECK(python_error_of([&] { mask_to_segment_ids(one); }) ==
         "ValueError: Invalid mask shape. Expected 2D (Q,K), 3D (batch,Q,K), or 4D "

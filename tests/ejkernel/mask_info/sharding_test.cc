@@ -78,7 +78,7 @@ TEST_CASE("meshes are read from text", "[sharding]") {
   }
 }
 
-TEST_CASE("partition specs print as in JAX", "[sharding]") {
+TEST_CASE("partition specs are printed as in JAX", "[sharding]") {
   CHECK(to_text(PartitionSpec{}) == "PartitionSpec()");
   CHECK(to_text(PartitionSpec{{kWhole}}) == "PartitionSpec(None,)");
   CHECK(to_text(PartitionSpec{{AxisName("dp")}}) == "PartitionSpec('dp',)");
@@ -87,13 +87,13 @@ TEST_CASE("partition specs print as in JAX", "[sharding]") {
   CHECK(to_text(PartitionSpec{{AxisName(Names{"dp"}), kWhole}}) == "PartitionSpec('dp', None)");
 }
 
-TEST_CASE("specs are clipped and filled up to the rank", "[sharding]") {
+TEST_CASE("specs are cut or filled up to the rank of the array", "[sharding]") {
   CHECK(corrected({4, 4, 4}, {{"dp"}}) == "PartitionSpec('dp', None, None)");
   CHECK(corrected({4}, {{"dp", "tp"}}) == "PartitionSpec('dp',)");
   CHECK(corrected({}, {{"dp"}}) == "PartitionSpec()");
 }
 
-TEST_CASE("entries that do not fit the shape or the mesh are dropped", "[sharding]") {
+TEST_CASE("entries of specs that do not fit the shape or the mesh are dropped", "[sharding]") {
   CHECK(corrected({8, 8}, {{Names{"dp", "tp"}, "fsdp"}}) == "PartitionSpec(('dp', 'tp'), 'fsdp')");
   CHECK(corrected({4, 8}, {{Names{"dp", "tp"}, "fsdp"}}) == "PartitionSpec(None, 'fsdp')");
   CHECK(corrected({8, 8}, {{Names{"dp", "zz"}, "fsdp"}}) == "PartitionSpec(None, 'fsdp')");
@@ -101,13 +101,13 @@ TEST_CASE("entries that do not fit the shape or the mesh are dropped", "[shardin
   CHECK(corrected({8, 8}, {{Names{"dp"}, Names{}}}) == "PartitionSpec('dp', None)");
 }
 
-TEST_CASE("a spec that splits nothing is empty", "[sharding]") {
+TEST_CASE("a spec that splits no axis is empty", "[sharding]") {
   CHECK(corrected({3, 3}, {{"dp", "tp"}}) == "PartitionSpec()");
   CHECK(corrected({4, 4}, {{kWhole, kWhole}}) == "PartitionSpec()");
   CHECK(corrected({4, 4}, {}) == "PartitionSpec()");
 }
 
-TEST_CASE("an axis splits only once", "[sharding]") {
+TEST_CASE("a mesh axis that would split two axes of an array is refused", "[sharding]") {
   CHECK_THROWS_AS(corrected({8, 8}, {{"dp", "dp"}}), PythonError);
   CHECK(corrected({3, 8}, {{"dp", "dp"}}) == "PartitionSpec(None, 'dp')");
 }
@@ -123,7 +123,7 @@ TEST_CASE("only stored arrays have shardings", "[sharding]") {
   CHECK_FALSE(get_empty_sharding().q_segment_ids);
 }
 
-TEST_CASE("the sequence axis is split on request only", "[sharding]") {
+TEST_CASE("the sequence axis is split only on request", "[sharding]") {
   const Mesh mesh{{"dp", "fsdp", "tp", "sp"}, {1, 2, 2, 2}};
   const MaskInfo info = info_of_ids({4, 8}, {4, 5});
   CHECK(to_text(*get_shardings(info, mesh, true).q_segment_ids) ==
@@ -133,7 +133,7 @@ TEST_CASE("the sequence axis is split on request only", "[sharding]") {
   CHECK(to_text(*get_shardings(info, mesh).q_segment_ids) == "PartitionSpec(('dp', 'fsdp'), None)");
 }
 
-TEST_CASE("axes that the mesh lacks are refused in the order of ejkernel", "[sharding]") {
+TEST_CASE("mesh axes that are missing are reported in ejkernel's order", "[sharding]") {
   const std::string tail =
       " is not present in the mesh. Available mesh axes: ['dp', 'zz']. Please ensure all "
       "configured axis names match the mesh definition.";
@@ -159,7 +159,7 @@ TEST_CASE("a stored mask that is not 4D is refused", "[sharding]") {
         "to construct MaskInfo from lower-dimensional masks.");
 }
 
-TEST_CASE("shards of all devices tile the array", "[sharding]") {
+TEST_CASE("the shards of all devices together cover the array", "[sharding]") {
   const Mesh mesh = mesh_2_2_4();
   const std::vector<Index> shape{8, 6, 5};
   const PartitionSpec spec{{Names{"tp", "dp"}, "fsdp"}};
@@ -180,14 +180,14 @@ TEST_CASE("shards of all devices tile the array", "[sharding]") {
   CHECK(std::ranges::count(holders, 1) == static_cast<std::ptrdiff_t>(holders.size()));
 }
 
-TEST_CASE("an array that no axis splits is on every device", "[sharding]") {
+TEST_CASE("an array that no mesh axis splits is whole on every device", "[sharding]") {
   for (Index device = 0; device < 16; ++device) {
     CHECK(shard_of_device(std::vector<Index>{3, 2}, {}, mesh_2_2_4(), device) ==
           std::vector<Range>{{0, 3}, {0, 2}});
   }
 }
 
-TEST_CASE("shards refuse what does not fit", "[sharding]") {
+TEST_CASE("shards of arrays that do not fit are refused", "[sharding]") {
   const Mesh mesh = mesh_2_2_4();
   const std::vector<Index> shape{8, 6};
   CHECK_THROWS_AS(shard_of_device(shape, {}, mesh, 16), Error);

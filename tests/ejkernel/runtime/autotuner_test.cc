@@ -24,7 +24,7 @@ struct Hours {
   }
 };
 
-TEST_CASE("autotuner: the quickest config of any type; failures are measured as such") {
+TEST_CASE("autotuner: picks the fastest config of any type, and records failures") {
   Hours time;
   const std::vector<std::string> candidates = {"slow", "broken", "quick", "unmade"};
   const auto make = [&](const std::string& config) {
@@ -48,7 +48,7 @@ TEST_CASE("autotuner: the quickest config of any type; failures are measured as 
         "every candidate config failed, the first with: cannot be made");
 }
 
-TEST_CASE("autotuner: benchmark gives the median of the counted runs, or the error") {
+TEST_CASE("autotuner: benchmark() returns the median of the timed runs, or the error") {
   Hours time;
   double next = 64;
   const auto run = [&] { time.now += next, next /= 2; };
@@ -87,7 +87,7 @@ TEST_CASE("autotuner: a function with hyperparameters is tuned once for each key
   CHECK(calls == 21);
 }
 
-TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gone") {
+TEST_CASE("autotune_recorded: recorded calls can be tuned after their arrays are gone") {
   ExecutorOptions record;
   record.record = true;
   ConfigSelectorChain::Options chain;
@@ -128,7 +128,7 @@ TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gon
   CHECK(*OverlayCache::find(result.entries[0].key) == result.entries[0].config);
 }
 
-TEST_CASE("autotune_recorded: a runtime answers while it tunes") {
+TEST_CASE("autotune_recorded: a runtime answers other calls while it tunes") {
   Runtime* tuning = nullptr;
   int events = 0, answers = 0;
   std::vector<std::future<void>> asked;
@@ -152,7 +152,7 @@ TEST_CASE("autotune_recorded: a runtime answers while it tunes") {
   CHECK(answers == events);
 }
 
-TEST_CASE("autotune_recorded: a runtime tunes what all its executors recorded") {
+TEST_CASE("autotune_recorded: a runtime tunes the calls that all its executors recorded") {
   RuntimeOptions options;
   options.cache_miss = CacheMiss::kHeuristics;
   options.tuner = {.warmup = 0, .iters = 1, .budget_seconds = 1};

@@ -91,7 +91,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
         bits_of(results_of<Op>(module.run(in, options, module.heuristic_cfg())).at("out")));
 }
 
-TEST_CASE("candidates: lengths of the chunks of linear attention") {
+TEST_CASE("candidates: all chunk lengths of linear attention give its results") {
   RandomTensors r(1);
   for (const Index tokens : {230, 7}) {
     const Tensor q = r.normal({2, tokens, 4, 20}), k = r.normal({2, tokens, 2, 20}),
@@ -110,7 +110,7 @@ TEST_CASE("candidates: lengths of the chunks of linear attention") {
   }
 }
 
-TEST_CASE("candidates: chunks of any length, from one token on") {
+TEST_CASE("candidates: chunks of 1 to more than all tokens give the results of linear attention") {
   RandomTensors r(2);
   const Tensor q = r.normal({1, 130, 2, 9}), g = r.uniform({1, 130, 2, 9}, -3.0f, 0);
   const RecurrentAttentionInputs in{.query = &q, .key = &q, .value = &q, .gk = &g, .gv = &g};
@@ -127,7 +127,7 @@ TEST_CASE("candidates: chunks of any length, from one token on") {
   }
 }
 
-TEST_CASE("candidates: tiles of the grouped product") {
+TEST_CASE("candidates: all tile sizes of the grouped product give its bits") {
   RandomTensors r(3);
   const Tensor lhs = r.normal({700, 600}), rhs = r.normal({3, 600, 300}),
                sizes = i32({500, 0, 190});
@@ -143,7 +143,7 @@ TEST_CASE("candidates: tiles of the grouped product") {
   }
 }
 
-TEST_CASE("candidates: pieces and parts of a sequence of pages") {
+TEST_CASE("candidates: all ways to divide a paged sequence give the results of page attention") {
   RandomTensors r(4);
   const Tensor query = r.normal({2, 6, 16}), keys = r.normal({320, 2, 8, 16}),
                values = r.normal({320, 2, 8, 16}), lens = i32({2500, 60});
@@ -156,7 +156,8 @@ TEST_CASE("candidates: pieces and parts of a sequence of pages") {
   check_candidates<RaggedDecodeAttentionOp>({&query, &key, &key, &start, &end}, {}, 5, 4, 2e-6);
 }
 
-TEST_CASE("candidates: pages read together, and tiles of prefill") {
+TEST_CASE(
+    "candidates: all page groups and prefill tiles give the results of ragged page attention") {
   for (unsigned seed = 0; seed < test::rounds(20U); ++seed) {
     RandomTensors r(seed);
     const paging::Batch b = paging::batch(r, 1300, 400);
@@ -182,7 +183,7 @@ TEST_CASE("candidates: pages read together, and tiles of prefill") {
       {&queries, &key_pages, &value_pages, &rows, &tokens, &tables}, {}, 6, 4, 2e-6);
 }
 
-TEST_CASE("candidates: a call that will be refused has candidates all the same") {
+TEST_CASE("candidates: a call without its arrays still has a list of candidate configs") {
   CHECK(PageAttention().candidate_cfgs({}, {}).size() == 8);
   CHECK(RaggedPageAttention().candidate_cfgs({}, {}).size() == 6);
 }

@@ -138,7 +138,7 @@ FlashAttentionOptions causal_flash() {
   return options;
 }
 
-TEST_CASE("ejkernel.modules: function API and module API") {
+TEST_CASE("ejkernel.modules: the examples of the function and the module API work") {
   const auto [query, key, value] = qkv(2, 12, 4, 2, 8);
   const Tensor expected = attention_twin(query, key, value, kCausal);
   // output = flash_attention(query, key, value, causal=True)
@@ -154,7 +154,7 @@ TEST_CASE("ejkernel.modules: function API and module API") {
   check_close(executor(attn_module, {&query, &key, &value}, causal_flash()).out, expected);
 }
 
-TEST_CASE("ejkernel.modules: the platform is chosen, or named") {
+TEST_CASE("ejkernel.modules: the platform is chosen automatically or by name") {
   const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
   // output = flash_attention(query, key, value, platform="xla")
   CallOptions call;
@@ -166,7 +166,7 @@ TEST_CASE("ejkernel.modules: the platform is chosen, or named") {
   CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);
 }
 
-TEST_CASE("ejkernel.modules: the first call tunes, the second one remembers") {
+TEST_CASE("ejkernel.modules: the first call tunes, the second one uses the stored config") {
   const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
   int tuned = 0;
   RuntimeOptions options;
@@ -183,7 +183,7 @@ TEST_CASE("ejkernel.modules: the first call tunes, the second one remembers") {
   CHECK(tuned == 1);
 }
 
-TEST_CASE("ejkernel.modules: flash_attention") {
+TEST_CASE("ejkernel.modules: the example of flash_attention works") {
   const auto [query, key, value] = qkv(1, 300, 2, 1, 8);
   const auto call = [&](const FlashAttentionOptions& options) {
     return plain().call<FlashAttentionOp>({&query, &key, &value}, options).out;
@@ -205,7 +205,7 @@ TEST_CASE("ejkernel.modules: flash_attention") {
   check_close(call(biased), attention_twin(query, key, value, kAll, &attention_bias));
 }
 
-TEST_CASE("ejkernel.modules: flash_attention with variable lengths") {
+TEST_CASE("ejkernel.modules: the example of flash_attention with variable lengths works") {
   const auto [query, key, value] = qkv(1, 512, 2, 2, 4);
   const Tensor cu_seqlens = i32({0, 128, 300, 512});
   // output = flash_attention(query, key, value, cum_seqlens_q=[0, 128, 300, 512],
@@ -220,7 +220,7 @@ TEST_CASE("ejkernel.modules: flash_attention with variable lengths") {
               }));
 }
 
-TEST_CASE("ejkernel.modules: flash_attention with a MaskInfo") {
+TEST_CASE("ejkernel.modules: the example of flash_attention with a MaskInfo works") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 8);
   const Tensor segment_ids = i32({2, 6}, {0, 0, 1, 1, 1, -1, 3, 3, 3, 4, 4, 4});
   // mask_info = MaskInfo.from_segments(segment_ids)
@@ -246,7 +246,7 @@ PartitionSpec spec(std::vector<std::string> axes) {
   return out;
 }
 
-TEST_CASE("ejkernel.modules: ring_attention") {
+TEST_CASE("ejkernel.modules: the example of ring_attention works") {
   const auto [query, key, value] = qkv(1, 16, 2, 2, 8);
   // mesh = jax.sharding.Mesh(devices, axis_names=('sp',))
   // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
@@ -270,7 +270,7 @@ TEST_CASE("ejkernel.modules: ring_attention") {
               }));
 }
 
-TEST_CASE("ejkernel.modules: native_sparse_attention") {
+TEST_CASE("ejkernel.modules: the example of native_sparse_attention works") {
   const auto [query, key, value] = qkv(1, 256, 4, 2, 8);
   Tensor block_indices(DType::kInt32, {1, 256, 2, 3});
   for (Index n = 0; n < block_indices.elements(); ++n) {
@@ -321,7 +321,7 @@ Tensor gathered(const Tensor& pages, const Tensor& tables, Index tokens) {
   return out;
 }
 
-TEST_CASE("ejkernel.modules: page_attention") {
+TEST_CASE("ejkernel.modules: the example of page_attention works") {
   const Tensor query = random_normal({2, 1, 4, 8}, 1);
   const Tensor key_cache = random_normal({5, 4, 2, 8}, 2),
                value_cache = random_normal({5, 4, 2, 8}, 3);
@@ -337,7 +337,7 @@ TEST_CASE("ejkernel.modules: page_attention") {
                              [](Index b, Index, Index, Index j) { return j < (b == 0 ? 7 : 3); }));
 }
 
-TEST_CASE("ejkernel.modules: ragged_page_attention_v3") {
+TEST_CASE("ejkernel.modules: the example of ragged_page_attention_v3 works") {
   const Tensor query = random_normal({5, 4, 8}, 1);
   const Tensor key_pages = random_normal({5, 4, 2, 8}, 2),
                value_pages = random_normal({5, 4, 2, 8}, 3);
@@ -358,7 +358,7 @@ TEST_CASE("ejkernel.modules: ragged_page_attention_v3") {
   check_close(out, expected);
 }
 
-TEST_CASE("ejkernel.modules: scaled_dot_product_attention") {
+TEST_CASE("ejkernel.modules: the example of scaled_dot_product_attention works") {
   const auto [query, key, value] = qkv(2, 9, 4, 4, 8);
   Tensor mask(DType::kBool, {2, 1, 9, 9});
   for (Index i = 0; i < mask.elements(); ++i) mask.as<std::uint8_t>()[as_size(i)] = i % 3 != 1;
@@ -384,7 +384,7 @@ Tensor swapped(const Tensor& t) {
   return out;
 }
 
-TEST_CASE("ejkernel.modules: blocksparse_attention") {
+TEST_CASE("ejkernel.modules: the example of blocksparse_attention works") {
   const auto [query, key, value] = qkv(1, 150, 2, 2, 8);
   Tensor block_mask(DType::kBool, {3, 3});
   for (const std::size_t open : {0, 4, 6, 8}) block_mask.as<std::uint8_t>()[open] = 1;
@@ -399,7 +399,7 @@ TEST_CASE("ejkernel.modules: blocksparse_attention") {
               }));
 }
 
-TEST_CASE("ejkernel.modules: gla_attention") {
+TEST_CASE("ejkernel.modules: the example of gla_attention works") {
   const auto [query, key, value] = qkv(2, 20, 2, 2, 4);
   Tensor gate_values = random_normal({2, 20, 2, 4}, 5);
   for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays are negative
@@ -415,7 +415,7 @@ TEST_CASE("ejkernel.modules: gla_attention") {
   check_close(plain().call<GLAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
-TEST_CASE("ejkernel.modules: lightning_attention") {
+TEST_CASE("ejkernel.modules: the example of lightning_attention works") {
   const auto [query, key, value] = qkv(1, 20, 4, 4, 4);
   Tensor decay_factor(DType::kFloat32, {4});
   std::ranges::copy(std::vector<float>{0, -0.5F, -1, -2}, decay_factor.as<float>().begin());
@@ -431,7 +431,7 @@ TEST_CASE("ejkernel.modules: lightning_attention") {
   check_close(plain().call<LightningAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
-TEST_CASE("ejkernel.modules: recurrent_attention") {
+TEST_CASE("ejkernel.modules: the example of recurrent_attention works") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 4);
   const Tensor previous_state = random_normal({2, 2, 4, 4}, 6);
   // output, new_state = recurrent_attention(query, key, value, state=previous_state)
@@ -448,7 +448,7 @@ TEST_CASE("ejkernel.modules: recurrent_attention") {
   check_close(*new_state, twin.state, 1e-4);
 }
 
-TEST_CASE("ejkernel.modules: grouped_matmul") {
+TEST_CASE("ejkernel.modules: the example of grouped_matmul works") {
   const Tensor inputs = random_normal({7, 5}, 1), weights = random_normal({3, 5, 4}, 2);
   const Tensor group_ids = i32({2, 0, 1, 2, 2, 0, 1});
   // output = grouped_matmul(inputs, weights, group_ids)
@@ -471,7 +471,7 @@ TEST_CASE("ejkernel.modules: grouped_matmul") {
   check_close(plain().call<GroupedMatmulOp>(in), expected);
 }
 
-TEST_CASE("ejkernel.modules: mean_pooling") {
+TEST_CASE("ejkernel.modules: the example of mean_pooling works") {
   Tensor hidden_states(DType::kFloat32, {2, 3, 2}), expected(DType::kFloat32, {2, 2});
   std::ranges::copy(std::vector<float>{1, 2, 3, 4, 100, 100, 5, 6, 7, 8, 9, 10},
                     hidden_states.as<float>().begin());
@@ -484,7 +484,7 @@ TEST_CASE("ejkernel.modules: mean_pooling") {
   check_close(plain().call<MeanPoolingOp>(in), expected, 1e-6);
 }
 
-TEST_CASE("ejkernel.modules: distributed execution") {
+TEST_CASE("ejkernel.modules: the examples of distributed execution work") {
   const auto [query, key, value] = qkv(4, 10, 8, 4, 8);
   // mesh = Mesh(devices.reshape(2, 4), axis_names=('dp', 'tp'))
   CallOptions call;
@@ -498,7 +498,7 @@ TEST_CASE("ejkernel.modules: distributed execution") {
               attention_twin(query, key, value, kAll));
 }
 
-TEST_CASE("ejkernel.modules: configuration classes") {
+TEST_CASE("ejkernel.modules: the examples of configuration classes work") {
   const auto [query, key, value] = qkv(1, 40, 2, 2, 8);
   // config = FlashAttentionConfig(fwd_params=FwdParams(q_blocksize=128, kv_blocksize=256,
   //     num_warps=4, num_stages=2), bwd_params=BwdParams(q_blocksize=64, kv_blocksize=128),
@@ -526,7 +526,7 @@ TEST_CASE("ejkernel.modules: configuration classes") {
               attention_twin(query, key, value, kAll));
 }
 
-TEST_CASE("ejkernel.modules: MaskInfo for complex masking") {
+TEST_CASE("ejkernel.modules: the examples of MaskInfo for complex masks work") {
   const auto [query, key, value] = qkv(1, 6, 2, 2, 8);
   // mask_info = MaskInfo.from_segments(segment_ids)
   const Tensor segment_ids = i32({1, 6}, {0, 0, 0, 1, 1, 1});

@@ -72,8 +72,9 @@ void check_against_loop(const Batch& a, const Mapped& mapped) {
   check_close(g.key, d_key, 1e-6, "key");
 }
 
-TEST_CASE("batch: the calls of all elements, forward and backward, with one config",
-          "[attention]") {
+TEST_CASE(
+    "batch: forward and backward give the results of a loop, with one config for all elements",
+    "[attention]") {
   const Batch a;
   Index choices = 0;
   const Executor executor = counting(choices);
@@ -83,7 +84,8 @@ TEST_CASE("batch: the calls of all elements, forward and backward, with one conf
   CHECK(choices == 4);
 }
 
-TEST_CASE("batch: one axis for all arrays, and a cache that every element updates", "[attention]") {
+TEST_CASE("batch: one axis may hold for all arrays, and every element updates its cache",
+          "[attention]") {
   Random random(4);
   const Tensor q = random.normal({2, 5, 4, 8}), k = random.normal({2, 5, 2, 8});
   Tensor cache(DType::kFloat32, {2, 4, 4, 4, 1, 128});
@@ -106,7 +108,7 @@ TEST_CASE("batch: one axis for all arrays, and a cache that every element update
   }
 }
 
-TEST_CASE("batch: what does not fit is refused before any work", "[attention]") {
+TEST_CASE("batch: arrays that do not fit are refused before any work", "[attention]") {
   const Batch a;
   Index choices = 0;
   const Executor executor = counting(choices);

@@ -31,7 +31,7 @@ struct Notes {
   }
 };
 
-TEST_CASE("config cache: another process finds what was put", "[attention]") {
+TEST_CASE("config cache: another process finds the configs that were put", "[attention]") {
   const Folder folder;
   const std::string path = folder / "a/b/page-attention.txt";
   Notes notes;
@@ -72,7 +72,7 @@ TEST_CASE("config cache: damaged lines are dropped with a note", "[attention]") 
   }
 }
 
-TEST_CASE("config cache: a file of another kind is survived and moved aside", "[attention]") {
+TEST_CASE("config cache: a file that is no cache is moved aside with a note", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   for (const std::string& foreign :
@@ -90,7 +90,7 @@ TEST_CASE("config cache: a file of another kind is survived and moved aside", "[
   }
 }
 
-TEST_CASE("config cache: every truncation of a file is survived", "[attention]") {
+TEST_CASE("config cache: every truncated file can be opened", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   ConfigCache whole(path);
@@ -106,7 +106,7 @@ TEST_CASE("config cache: every truncation of a file is survived", "[attention]")
   }
 }
 
-TEST_CASE("config cache: a place that cannot be written is noted and kept in memory",
+TEST_CASE("config cache: if the file cannot be written, a note says so and configs stay in memory",
           "[attention]") {
   const Folder folder;
   test::spit(folder / "file", "");
@@ -118,7 +118,7 @@ TEST_CASE("config cache: a place that cannot be written is noted and kept in mem
   CHECK(cache.get(key("a")) == config(4));
 }
 
-TEST_CASE("config cache: keys that would break a line are not written", "[attention]") {
+TEST_CASE("config cache: keys with tabs or line feeds are not written", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   Notes notes;
@@ -129,7 +129,8 @@ TEST_CASE("config cache: keys that would break a line are not written", "[attent
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("config cache: additions of threads and processes are all kept", "[attention]") {
+TEST_CASE("config cache: configs that threads and processes add at once are all kept",
+          "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   constexpr int kSides = 4, kEach = 10;
@@ -167,7 +168,7 @@ TEST_CASE("config cache: additions of threads and processes are all kept", "[att
   }
 }
 
-TEST_CASE("config cache: get, put, clear without a file", "[attention]") {
+TEST_CASE("config cache: get, put and clear work without a file", "[attention]") {
   ConfigCache cache;
   CHECK_FALSE(cache.get(key("a")));
   cache.put(key("a"), config(1));
@@ -179,7 +180,8 @@ TEST_CASE("config cache: get, put, clear without a file", "[attention]") {
   CHECK(cache.size() == 0);
 }
 
-TEST_CASE("config cache: who knew a config, and what is forgotten", "[attention]") {
+TEST_CASE("config cache: says if a config came from the file, and forgets unsaved ones",
+          "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   ConfigCache(path).put(key("a"), config(1));

@@ -42,7 +42,7 @@ class Scramble {
   std::mt19937 engine_;
 };
 
-TEST_CASE("configs: defaults are ejkernel's", "[attention]") {
+TEST_CASE("configs: default values are ejkernel's", "[attention]") {
   CHECK(to_text(FlashAttentionConfig{}) == "FlashAttentionConfig platform=auto backend=any");
   CHECK(to_text(NativeSparseAttentionConfig{}) ==
         "NativeSparseAttentionConfig platform=auto backend=any block_q=64 block_k=64 block_d=64 "
@@ -62,7 +62,8 @@ TEST_CASE("configs: defaults are ejkernel's", "[attention]") {
         "num_stages=1");
 }
 
-TEST_CASE("configs: the custom configuration of ejkernel's documentation", "[attention]") {
+TEST_CASE("configs: the custom configuration of ejkernel's documentation can be written",
+          "[attention]") {
   const FlashAttentionConfig config{
       .platform = Platform::kTriton,
       .backend = DeviceKind::kGpu,
@@ -76,7 +77,7 @@ TEST_CASE("configs: the custom configuration of ejkernel's documentation", "[att
         "bwd_params.q_blocksize=64 bwd_params.kv_blocksize=128");
 }
 
-TEST_CASE("configs: text of every class reads back equal", "[attention]") {
+TEST_CASE("configs: the text of every class is read back as an equal config", "[attention]") {
   unsigned seed = 0;
   for (const ConfigRow& row : config_rows()) {
     for (int i = 0; i < 50; ++i) {
@@ -91,7 +92,7 @@ TEST_CASE("configs: text of every class reads back equal", "[attention]") {
   }
 }
 
-TEST_CASE("configs: text that to_text does not write is refused", "[attention]") {
+TEST_CASE("configs: text in any other form is refused", "[attention]") {
   const std::string good = "PageAttentionConfig platform=auto backend=any num_splits=3";
   CHECK(config_from_text(good));
   for (const char* bad :
@@ -108,7 +109,7 @@ TEST_CASE("configs: text that to_text does not write is refused", "[attention]")
   }
 }
 
-TEST_CASE("configs: every cut and every changed byte of a text is survived", "[attention]") {
+TEST_CASE("configs: reading a truncated or changed text never crashes", "[attention]") {
   const std::string text = to_text(FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = 128},
                                                         .bwd_params = BwdParams{.num_warps = 2}});
   std::mt19937 engine(7);
@@ -121,7 +122,7 @@ TEST_CASE("configs: every cut and every changed byte of a text is survived", "[a
   }
 }
 
-TEST_CASE("configs: params with one number in different fields differ", "[attention]") {
+TEST_CASE("configs: params that set the same number in different fields differ", "[attention]") {
   const FwdParams q{.q_blocksize = 64}, kv{.kv_blocksize = 64};
   CHECK(q != kv);
   CHECK(std::hash<FwdParams>()(q) != std::hash<FwdParams>()(kv));

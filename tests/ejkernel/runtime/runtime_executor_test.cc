@@ -34,7 +34,7 @@ RuntimeOptions quick(std::vector<std::string>& events) {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("function form: tunes on the first call, not on the second", "[attention]") {
+TEST_CASE("function form: the first call tunes, the second does not", "[attention]") {
   const Arrays a;
   Lines events;
   Runtime runtime(quick(events));
@@ -57,7 +57,7 @@ TEST_CASE("function form: tunes on the first call, not on the second", "[attenti
   for (const Measurement& one : tuned.entries[0].measurements) CHECK(one.runs == 1);
 }
 
-TEST_CASE("function form: the policy heuristics measures nothing", "[attention]") {
+TEST_CASE("function form: with the policy heuristics nothing is measured", "[attention]") {
   const Arrays a;
   Lines events;
   RuntimeOptions settings = quick(events);
@@ -73,7 +73,8 @@ TEST_CASE("function form: the policy heuristics measures nothing", "[attention]"
   CHECK(events == Lines{"heuristics", "heuristics"});
 }
 
-TEST_CASE("function form: a folder keeps what one runtime tuned for the next", "[attention]") {
+TEST_CASE("function form: configs that one runtime tuned are loaded from the folder by the next",
+          "[attention]") {
   const Arrays a;
   const test::Scratch folder;
   Lines events;
@@ -111,7 +112,7 @@ TEST_CASE("executor: no tile size changes a result", "[attention]") {
   }
 }
 
-TEST_CASE("executor: the platforms of ejkernel", "[attention]") {
+TEST_CASE("executor: platforms without kernels here are refused, and xla runs", "[attention]") {
   const Arrays a;
   const Executor executor;
   const auto with = [&](CallOptions call) {
@@ -139,7 +140,7 @@ TEST_CASE("executor: the platforms of ejkernel", "[attention]") {
   CHECK(with(call).starts_with("FlashAttentionConfig: fwd_params.q_blocksize is -1"));
 }
 
-TEST_CASE("executor: bad input throws what the operation throws, tuned or not", "[attention]") {
+TEST_CASE("executor: bad input throws the operation's error, tuned or not", "[attention]") {
   const Arrays a;
   Random random(1);
   const Tensor wrong = random.normal({2, 41, 2, 16});
@@ -150,7 +151,7 @@ TEST_CASE("executor: bad input throws what the operation throws, tuned or not", 
   CHECK(error_of([&] { runtime.call<FlashAttentionOp>({&a.query, &a.key, &wrong}); }) == expected);
 }
 
-TEST_CASE("executor: calls of equal meaning share a key, others do not", "[attention]") {
+TEST_CASE("executor: equivalent calls share a key, others do not", "[attention]") {
   const Arrays a;
   const FlashAttention module;
   FlashAttentionOptions options;
@@ -179,7 +180,7 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   CHECK(module.call_text(a.inputs(), options).find("mask=mask[2,1,40,40]") != std::string::npos);
 }
 
-TEST_CASE("executor: without all of mesh and specs a call is a plain one, as in ejkernel") {
+TEST_CASE("executor: a call that lacks the mesh or the specs runs unsplit, as in ejkernel") {
   const Arrays a;
   CallOptions call;
   call.mesh = attention::mesh_from_text("dp=7");
@@ -187,7 +188,7 @@ TEST_CASE("executor: without all of mesh and specs a call is a plain one, as in 
   CHECK_NOTHROW(executor(FlashAttention(), a.inputs(), {}, call));
 }
 
-TEST_CASE("executor: records and stamps calls when asked to", "[attention]") {
+TEST_CASE("executor: calls are recorded and labelled if the options ask for it", "[attention]") {
   const Arrays a;
   Lines stamps;
   ExecutorOptions options;
@@ -231,7 +232,7 @@ TEST_CASE("executor: a compiled call keeps its config", "[attention]") {
         *call.cfg);  // the config is remembered
 }
 
-TEST_CASE("executor: a remembered config of another operation is refused", "[attention]") {
+TEST_CASE("executor: a stored config of another operation is refused", "[attention]") {
   const Arrays a;
   const Executor executor;
   const ConfigKey key{device_fingerprint(), "flash_attention@v0",
@@ -242,7 +243,7 @@ TEST_CASE("executor: a remembered config of another operation is refused", "[att
         }).starts_with("flash_attention@v0 was given the config of another operation"));
 }
 
-TEST_CASE("modules: candidates begin with the heuristic config; kernels without hints have one",
+TEST_CASE("modules: the first candidate is the heuristic config; fixed kernels have no other",
           "[attention]") {
   const Arrays a;
   FlashAttentionOptions options;
@@ -255,7 +256,7 @@ TEST_CASE("modules: candidates begin with the heuristic config; kernels without 
   CHECK(NativeSparseAttention().candidate_cfgs({}, {}).size() == 1);
 }
 
-TEST_CASE("modules: a kReference option stays the reference", "[attention]") {
+TEST_CASE("modules: a call with backend kReference runs on the reference", "[attention]") {
   const Arrays a;
   const Executor executor;
   FlashAttentionOptions options;
@@ -266,7 +267,7 @@ TEST_CASE("modules: a kReference option stays the reference", "[attention]") {
   CHECK(std::ranges::equal(seen.out.bytes(), expected.out.bytes()));
 }
 
-TEST_CASE("default runtime: its settings are fixed once it is used", "[attention]") {
+TEST_CASE("default runtime: its options cannot be set after its first use", "[attention]") {
   Runtime& runtime = default_runtime();
   CHECK(&runtime == &default_runtime());
   CHECK_THROWS_AS(set_default_runtime_options({}), Error);

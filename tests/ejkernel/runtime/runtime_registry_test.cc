@@ -26,14 +26,14 @@ Errc code_of(Platform platform, DeviceKind device = DeviceKind::kAny) {
   return Errc::kIo;
 }
 
-TEST_CASE("registry: xla is the fast CPU backend, auto a GPU's if there is one", "[attention]") {
+TEST_CASE("registry: platform xla means the CPU, auto means a GPU if there is one", "[attention]") {
   CHECK(find_backend("gla") == (has_gpu() ? Backend::kCuda : Backend::kCpu));
   CHECK(find_backend("gla", Platform::kXla) == Backend::kCpu);
   CHECK(find_backend("gla", Platform::kXla, DeviceKind::kCpu) == Backend::kCpu);
   CHECK(find_backend("gla", Platform::kAuto, DeviceKind::kCpu) == Backend::kCpu);
 }
 
-TEST_CASE("registry: a platform that is named is never left for another", "[attention]") {
+TEST_CASE("registry: a platform that is named is never replaced by another", "[attention]") {
   CHECK(code_of(Platform::kTriton) == Errc::kUnsupported);
   CHECK(code_of(Platform::kPallas) == Errc::kUnsupported);
   CHECK(code_of(Platform::kXla, DeviceKind::kGpu) == Errc::kUnsupported);
@@ -47,7 +47,7 @@ TEST_CASE("registry: a platform that is named is never left for another", "[atte
       "gla on platform cuda cannot run: " + unavailable(Backend::kCuda) + "; use auto or xla");
 }
 
-TEST_CASE("registry: reasons name why each backend was or was not taken", "[attention]") {
+TEST_CASE("registry: the reasons say why each backend was or was not chosen", "[attention]") {
   const std::string missing = unavailable(Backend::kCuda);
   const auto choices = explain_backends(Platform::kXla);
   REQUIRE(choices.size() == 3);
@@ -67,13 +67,13 @@ TEST_CASE("registry: reasons name why each backend was or was not taken", "[atte
   CHECK(explain_backends(Platform::kXla, DeviceKind::kGpu)[1].reason == "it runs on cpu, not gpu");
 }
 
-TEST_CASE("registry: backends stand by priority, the highest first", "[attention]") {
+TEST_CASE("registry: backends are listed by priority, the highest first", "[attention]") {
   CHECK(std::ranges::is_sorted(backends(), std::greater<>(), [](const BackendRow& row) {
     return platform_row(row.backend).priority;
   }));
 }
 
-TEST_CASE("platforms: names read back", "[attention]") {
+TEST_CASE("platforms: names of platforms and devices are read back", "[attention]") {
   for (const char* text : {"auto", "xla", "cuda", "triton", "pallas"}) {
     CHECK(name(*platform_from_name(text)) == text);
   }

@@ -72,7 +72,7 @@ ConfigSelectorChain::Options options_of(FakeCall& fake, Log& log) {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("selector: tunes once for each key, then remembers", "[attention]") {
+TEST_CASE("selector: tunes each key once, then uses the stored config", "[attention]") {
   FakeCall fake;
   Log log;
   ConfigSelectorChain chain(options_of(fake, log));
@@ -90,7 +90,7 @@ TEST_CASE("selector: tunes once for each key, then remembers", "[attention]") {
   CHECK(chain.tuned().entries[0].measurements[1].runs == 3);
 }
 
-TEST_CASE("selector: an override wins over all and stays out of the file", "[attention]") {
+TEST_CASE("selector: an override wins over all, and is not written to the file", "[attention]") {
   const CacheFile file;
   FakeCall fake;
   Log log;
@@ -121,7 +121,7 @@ TEST_CASE("selector: an override also wins under the heuristics policy", "[atten
   CHECK(log.lines == Lines{"override", "heuristics", "cache_hit:memory"});
 }
 
-TEST_CASE("selector: the innermost overlay wins, and only while it lives", "[attention]") {
+TEST_CASE("selector: the innermost overlay wins while it exists", "[attention]") {
   FakeCall fake;
   Log log;
   ConfigSelectorChain chain(options_of(fake, log));
@@ -140,7 +140,7 @@ TEST_CASE("selector: the innermost overlay wins, and only while it lives", "[att
   CHECK(chain.choose(call("a"), fake) == config(2));
 }
 
-TEST_CASE("selector: the file of a cache spares another process the tuning", "[attention]") {
+TEST_CASE("selector: with the file of a cache, another process need not tune", "[attention]") {
   const CacheFile file;
   FakeCall fake;
   Log log;
@@ -160,7 +160,8 @@ TEST_CASE("selector: the file of a cache spares another process the tuning", "[a
         Lines{"autotune_start", "autotune_finish", "cache_hit:persistent", "cache_hit:memory"});
 }
 
-TEST_CASE("selector: persist_autotune off keeps tuning out of the file", "[attention]") {
+TEST_CASE("selector: with persist_autotune off, tuned configs are not written to the file",
+          "[attention]") {
   const CacheFile file;
   FakeCall fake;
   Log log;
@@ -175,7 +176,8 @@ TEST_CASE("selector: persist_autotune off keeps tuning out of the file", "[atten
   CHECK(file.open()->get(call("b").key) == config(9));
 }
 
-TEST_CASE("selector: policies that allow nothing, and what they allow", "[attention]") {
+TEST_CASE("selector: a policy that allows neither tuning nor heuristics is an error",
+          "[attention]") {
   FakeCall fake;
   Log log;
   ConfigSelectorChain chain(options_of(fake, log));
@@ -198,7 +200,7 @@ TEST_CASE("selector: policies that allow nothing, and what they allow", "[attent
   CHECK(chain.choose(call("d"), fake) == config(9));
 }
 
-TEST_CASE("selector: a key is tuned again only when that is allowed", "[attention]") {
+TEST_CASE("selector: a key is tuned again unless forbid_reautotune is set", "[attention]") {
   const bool forbid = GENERATE(true, false);
   FakeCall fake;
   Log log;
@@ -214,7 +216,7 @@ TEST_CASE("selector: a key is tuned again only when that is allowed", "[attentio
   }
 }
 
-TEST_CASE("selector: candidates that fail are dropped; when all do, the call's error comes out",
+TEST_CASE("selector: candidates that fail are dropped; if all fail, the call's error is thrown",
           "[attention]") {
   FakeCall fake;
   Log log;
@@ -234,7 +236,7 @@ TEST_CASE("selector: candidates that fail are dropped; when all do, the call's e
   CHECK(chain.cache().size() == 1);
 }
 
-TEST_CASE("selector: a single candidate is not run", "[attention]") {
+TEST_CASE("selector: a single candidate is not measured", "[attention]") {
   FakeCall fake;
   Log log;
   ConfigSelectorChain chain(options_of(fake, log));
@@ -243,7 +245,7 @@ TEST_CASE("selector: a single candidate is not run", "[attention]") {
   CHECK(fake.runs == 0);
 }
 
-TEST_CASE("selector: what was tuned works as an overlay elsewhere", "[attention]") {
+TEST_CASE("selector: tuned configs can be used as an overlay of another selector", "[attention]") {
   FakeCall fake;
   Log log;
   ConfigSelectorChain tuned(options_of(fake, log)), other(options_of(fake, log));
@@ -254,7 +256,7 @@ TEST_CASE("selector: what was tuned works as an overlay elsewhere", "[attention]
   CHECK(fake.runs == runs);
 }
 
-TEST_CASE("selector: threads with one new key tune it once", "[attention]") {
+TEST_CASE("selector: threads that ask for one new key tune it once", "[attention]") {
   FakeCall fake;
   ConfigSelectorChain::Options options;
   options.tuner = Tuner({.warmup = 0, .iters = 2, .budget_seconds = 1000});
@@ -267,7 +269,7 @@ TEST_CASE("selector: threads with one new key tune it once", "[attention]") {
   CHECK(chain.tuned().entries.size() == 1);
 }
 
-TEST_CASE("selector: events as lines of a log", "[attention]") {
+TEST_CASE("selector: events are printed as lines of a log", "[attention]") {
   FakeCall fake;
   fake.failing = 3;
   std::vector<std::string> lines;
@@ -286,7 +288,7 @@ TEST_CASE("selector: events as lines of a log", "[attention]") {
                         ": failed: bad candidate");
 }
 
-TEST_CASE("tuner: medians of the timed runs, within a budget", "[attention]") {
+TEST_CASE("tuner: returns the median of the timed runs, within a time budget", "[attention]") {
   double now = 0;
   std::vector<double> seconds = {100, 5, 1, 9};  // 100 is for the warm-up run
   std::size_t next = 0;

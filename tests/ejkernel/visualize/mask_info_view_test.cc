@@ -23,7 +23,7 @@ MaskInfo heads_info() {
 
 }  // namespace
 
-TEST_CASE("the plane of the batch and head is drawn with its own ids") {
+TEST_CASE("visualize draws the plane and the ids of the chosen batch and head") {
   MaskInfo info = heads_info();
   for (Index b = 0; b < 2; ++b) {
     for (Index h = 0; h < 2; ++h) {
@@ -41,7 +41,7 @@ TEST_CASE("the plane of the batch and head is drawn with its own ids") {
   CHECK_FALSE(info.fields().q_segment_ids);
 }
 
-TEST_CASE("stored ids are shown, those of the head where they are per head") {
+TEST_CASE("visualize shows stored ids, and those of the head if heads have their own") {
   MaskInfo info = heads_info();
   const std::string computed = visualize(info, {.block_size = std::pair<Index, Index>{4, 1}});
   info = info.replace({.q_segment_ids = make_array(i32({2, 4}, Values(8, 57)))});
@@ -59,7 +59,7 @@ TEST_CASE("stored ids are shown, those of the head where they are per head") {
   CHECK(visualize(info, {.show_segments = false}).find("Legend seg") == std::string::npos);
 }
 
-TEST_CASE("an array of rank 3 is drawn by batch") {
+TEST_CASE("visualize reads an array of rank 3 as one plane per batch entry") {
   MaskInfo info({.attention_mask = MaskArray(bools({2, 1, 1}, {0, 1}))});
   CHECK(visualize(info).find("mask_shape=(2, 1, 1, 1)") != std::string::npos);
   const VisualizeOptions second{.block_size = Index{1}, .batch = 1};

@@ -29,7 +29,7 @@ PlanePtr cells(const std::vector<std::string>& rows) {
                    }));
 }
 
-TEST_CASE("visualize text: ascii without segments", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: ascii without segments", "[ejkernel]") {
   const auto q = ids({{0, 1}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 2,
@@ -48,7 +48,8 @@ TEST_CASE("visualize text: ascii without segments", "[ejkernel]") {
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: padding on the left and ragged last blocks", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: padding on the left and ragged last blocks",
+          "[ejkernel]") {
   const auto q = ids({{-1, 19}, {0, 34}, {1, 22}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{
@@ -64,7 +65,7 @@ TEST_CASE("visualize text: padding on the left and ragged last blocks", "[ejkern
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: one block larger than the mask", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: one block larger than the mask", "[ejkernel]") {
   const auto q = ids({{1, 2}, {3, 1}, {2, 1}, {3, 1}, {-1, 1}, {0, 1}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 8,
@@ -83,7 +84,7 @@ TEST_CASE("visualize text: one block larger than the mask", "[ejkernel]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: cross attention and averaged columns", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: cross attention and averaged columns", "[ejkernel]") {
   const auto q = ids({{0, 3}, {1, 1}, {2, 8}, {3, 7}, {4, 3}, {-1, 8}});
   const auto k = ids({{0, 36}, {-1, 9}});
   const PlanePtr plane = segments(q, k);
@@ -110,7 +111,7 @@ TEST_CASE("visualize text: cross attention and averaged columns", "[ejkernel]") 
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: a dense mask that is not symmetric", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: a dense mask that is not symmetric", "[ejkernel]") {
   const PlanePtr plane = cells({"#.####", "#.####", "######", "######", "####.#", "######"});
   const auto q = ids({{0, 6}}), k = ids({{0, 6}});
   const EjkernelOptions options{
@@ -127,7 +128,8 @@ TEST_CASE("visualize text: a dense mask that is not symmetric", "[ejkernel]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: ids of a causal mask, and averaged rows",
+          "[ejkernel]") {
   const PlanePtr plane =
       cells({"###.............", "####............", "#####...........", "######..........",
              "#######.........", "########........", "#########.......", "##########......",
@@ -152,7 +154,7 @@ TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged blocks",
+TEST_CASE("visualize text equals ejkernel's: ids computed from empty rows and ragged blocks",
           "[ejkernel]") {
   const PlanePtr plane =
       cells({".##....#.#.....#...#....#", ".##....#...#..##...#.....", ".........................",
@@ -188,7 +190,7 @@ TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged b
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: a block of 0 counts as 1", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: a block size of 0 counts as 1", "[ejkernel]") {
   const auto q = ids({{0, 35}, {1, 12}, {2, 33}, {-1, 5}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 0,
@@ -213,7 +215,7 @@ TEST_CASE("visualize text: a block of 0 counts as 1", "[ejkernel]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: a screen of one cell", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: a screen of one cell", "[ejkernel]") {
   const auto q = ids({{0, 1}, {1, 1}, {2, 3}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{
@@ -228,7 +230,7 @@ TEST_CASE("visualize text: a screen of one cell", "[ejkernel]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: averaged rows only", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: averaged rows only", "[ejkernel]") {
   const auto q = ids({{0, 11}, {1, 10}, {2, 5}, {3, 3}, {4, 4}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 1,
@@ -256,7 +258,7 @@ TEST_CASE("visualize text: averaged rows only", "[ejkernel]") {
       "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: ids above 99 and padding", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: ids above 99, and padding", "[ejkernel]") {
   const auto q = ids({{12345, 65}, {-1, 10}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 3,
@@ -287,7 +289,7 @@ TEST_CASE("visualize text: ids above 99 and padding", "[ejkernel]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: negative ids", "[ejkernel]") {
+TEST_CASE("visualize text equals ejkernel's: negative ids", "[ejkernel]") {
   const auto q = ids({{12345, 2}, {-2, 2}, {-3, 9}, {3, 16}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 1,

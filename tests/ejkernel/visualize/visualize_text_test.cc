@@ -40,7 +40,8 @@ TEST_CASE("visualize text: one open cell in a million is rounded away only when 
   CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "..");
 }
 
-TEST_CASE("visualize text: a million queries cost their blocks on the border only", "[ejkernel]") {
+TEST_CASE("visualize text: a million queries are drawn by counting only the blocks on the border",
+          "[ejkernel]") {
   const Index n = 1000000;
   EjkernelOptions options;
   options.ascii = true;
@@ -51,7 +52,7 @@ TEST_CASE("visualize text: a million queries cost their blocks on the border onl
   CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "####    ");
 }
 
-TEST_CASE("visualize text: empty masks keep the frame", "[ejkernel]") {
+TEST_CASE("visualize text: masks without cells are drawn as an empty frame", "[ejkernel]") {
   EjkernelOptions options;
   CHECK(visualize_text(*empty_plane(0, 40), {}, {}, options) ==
         "Attention mask (batch=0, head=0) block=(32x32) mask_shape=(1, 1, 0, 40)\n"
@@ -69,7 +70,7 @@ TEST_CASE("visualize text: empty masks keep the frame", "[ejkernel]") {
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: refuses a screen without rows and ids of fewer queries", "[ejkernel]") {
+TEST_CASE("visualize text: a screen without rows, and too few ids, are refused", "[ejkernel]") {
   EjkernelOptions options;
   const std::vector<std::int32_t> few = {0}, enough(64, 0);
   CHECK_THROWS_AS(visualize_text(*full_plane(64, 64), few, enough, options), Error);

@@ -66,7 +66,7 @@ void check_call(const SoftmaxCall& call) {
 
 }  // namespace
 
-TEST_CASE("gpu: keys that many queries see are several blocks' work, with the same gradients",
+TEST_CASE("gpu: gradients are right if the work of a key tile is divided among several blocks",
           "[tensor cores][big]") {
   constexpr Index kTokens = gpu_test::kEmulated ? 900 : 2000;
   constexpr bool (*kRules[])(Index, Index) = {
@@ -87,7 +87,7 @@ TEST_CASE("gpu: keys that many queries see are several blocks' work, with the sa
                     on_tensor_cores() ? "tensor cores" : "plain");
 }
 
-TEST_CASE("gpu: small blocks at random have tiles of their size, with the same gradients",
+TEST_CASE("gpu: gradients are right for scattered small blocks, which get small tiles",
           "[tensor cores][big]") {
   constexpr auto kOpen = [](Index i, Index j) {
     const auto tile = static_cast<std::uint32_t>(i / 64 * 40 + j / 64);

@@ -81,7 +81,7 @@ const Box kBoxes[] = {{{1, 64, 1, 64}, {0, 0, 0, 0}, 64},
 
 }  // namespace
 
-TEST_CASE("gpu: boxes come to shared memory in swizzled panels, zeros from outside",
+TEST_CASE("gpu: boxes are copied to swizzled panels in shared memory, with zeros outside the array",
           "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
@@ -96,7 +96,7 @@ TEST_CASE("gpu: boxes come to shared memory in swizzled panels, zeros from outsi
   }
 }
 
-TEST_CASE("gpu: swizzled panels go to boxes of an array, and nothing outside is written",
+TEST_CASE("gpu: swizzled panels are copied to boxes of an array, and nothing outside is written",
           "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
@@ -111,7 +111,7 @@ TEST_CASE("gpu: swizzled panels go to boxes of an array, and nothing outside is 
   }
 }
 
-TEST_CASE("gpu: contiguous bytes come to shared memory", "[tensor cores]") {
+TEST_CASE("gpu: contiguous bytes are copied to shared memory unchanged", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   // Elements of 2 bytes: 16 bytes, the payload of a mask tile, and the rows of two tiles.
@@ -121,7 +121,7 @@ TEST_CASE("gpu: contiguous bytes come to shared memory", "[tensor cores]") {
   }
 }
 
-TEST_CASE("gpu: products of a warpgroup are those of plain loops, for every form of operands",
+TEST_CASE("gpu: products of a warpgroup equal plain loops for every form of operands",
           "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
@@ -143,7 +143,7 @@ TEST_CASE("gpu: products of a warpgroup are those of plain loops, for every form
   }
 }
 
-TEST_CASE("gpu: products of a warp are those of plain loops", "[tensor cores]") {
+TEST_CASE("gpu: products of a warp equal plain loops", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   const auto a = numbers.floats(16 * 16), b = numbers.floats(16 * 8),
@@ -179,7 +179,7 @@ TEST_CASE("gpu: fragments are stored in swizzled panels", "[tensor cores]") {
   }
 }
 
-TEST_CASE("gpu: sums of 64 x 64 reach an array as far as it exists", "[tensor cores]") {
+TEST_CASE("gpu: sums of 64 x 64 are written only to elements inside the array", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   constexpr StoredPiece kStored[] = {
@@ -199,7 +199,7 @@ TEST_CASE("gpu: sums of 64 x 64 reach an array as far as it exists", "[tensor co
   }
 }
 
-TEST_CASE("gpu: the copy engine adds pieces to memory", "[tensor cores]") {
+TEST_CASE("gpu: the copy engine adds pieces in memory as plain loops do", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
   const std::vector<std::vector<float>> pieces = {numbers.floats(64 * 64), numbers.floats(64 * 64),
@@ -211,7 +211,7 @@ TEST_CASE("gpu: the copy engine adds pieces to memory", "[tensor cores]") {
   CHECK(add_pieces(pieces) == expected);
 }
 
-TEST_CASE("gpu: threads find the cells of their fragments in the rows of a tile",
+TEST_CASE("gpu: each thread reads the open cells of its fragment from the rows of a mask tile",
           "[tensor cores]") {
   if (!can_run()) return;
   std::mt19937_64 random(3);

@@ -14,7 +14,7 @@ inline bool asked_by_hand() { return std::getenv("MASKCTL_SENTENCES") != nullptr
 inline Index draws_asked(Index usual) {
   return asked_by_hand() ? std::atoll(std::getenv("MASKCTL_SENTENCES")) : rounds(usual);
 }
-/// Lies are told about one of so many draws.
+/// One in this many draws is tested with planted lies, too.
 inline Index draws_per_lie() { return asked_by_hand() ? 20 : 4; }
 inline std::uint64_t first_draw() {
   const char* from = std::getenv("MASKCTL_SENTENCES_FROM");
