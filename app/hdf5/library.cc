@@ -66,8 +66,8 @@ bool lock_is_impossible(const std::string& error) {
          error.find("temporarily unavailable") == std::string::npos;
 }
 
-/// What the system said of a read or write that failed, such as "No space left on device"; "" if
-/// the error is another. The library has it among descriptors, addresses and times.
+/// The system's message about a failed read or write, such as "No space left on device"; "" for
+/// other errors. The HDF5 library hides it between descriptors, addresses and times.
 std::string system_error(std::string_view error) {
   constexpr std::string_view kBefore = "error message = '";
   const std::size_t at = error.find(kBefore);

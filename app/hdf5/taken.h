@@ -1,4 +1,5 @@
-// The names that a write replaces: each stands for the object of this path and all below it.
+// Keeps track of the paths that a write replaces. Each path stands for its object and all objects
+// below it.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace maskctl::hdf5 {
 
-/// True if the link is there and all groups on its path; it may lead nowhere.
+/// True if the link and all groups on its path exist. The link itself may be broken.
 bool has_link(hid_t file, const std::string& path);
 /// The path with single slashes and without ".", as the library takes it; "" is the root.
 std::string plain_path(const std::string& path);
@@ -17,14 +18,14 @@ class TakenPaths {
  public:
   explicit TakenPaths(hid_t file) : file_(file) {}
 
-  /// Takes a path; none of the root, where each array stands for itself. Throws Failure(exists) if
-  /// there is anything, unless `replace` is set.
+  /// Declares that the write replaces this path. The root is never taken, because each array in it
+  /// stands for itself. Throws Failure(exists) if the path exists and `replace` is not set.
   void take(const std::string& path, bool replace);
-  /// Makes room for the groups on the way to an array, which counts as written from now on. A group
-  /// below a taken path that has another name too is left to that name. Throws Failure(io) if an
-  /// array stands in the way.
+  /// Prepares to write an array: unlinks old groups on its path that have a second name, so that
+  /// they keep their old arrays under that name, and counts the array as written. Throws
+  /// Failure(io) if an array has the name of one of the groups.
   void clear_way(const std::string& path);
-  /// Removes what is below the taken paths and was not written.
+  /// Removes all objects below the taken paths that were not written.
   void drop_rest();
 
  private:

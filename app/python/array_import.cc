@@ -24,7 +24,8 @@ namespace nb = nanobind;
 /// No array reaches further than this from its first element: processes have 47 bits of addresses.
 constexpr Index kFarthest = Index{1} << 47;
 
-/// What an object says of its memory. Strides count elements; without them the order is C's.
+/// The description that an object gives of its memory. Strides count elements; without strides, the
+/// order is C's.
 struct Claim {
   const void* data = nullptr;
   nb::dlpack::dtype dtype = {};
@@ -46,7 +47,8 @@ struct VersionedTensor {
   throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", name, why));
 }
 
-/// Forgets the exception that an object raised, unless it is no Exception but ends the program.
+/// Clears the exception that an object raised. One that is no subclass of Exception, such as
+/// KeyboardInterrupt, is thrown instead.
 void forget_exception() {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
   PyErr_Clear();

@@ -22,8 +22,8 @@ struct BufferRelease {
 /// to the object, which may show it again. Every member needs the interpreter's lock.
 class ImportedArray {
  public:
-  /// Throws Error(kInvalidArgument) for an object that is no array, and what ends the program, such
-  /// as KeyboardInterrupt, where the object raises it.
+  /// Throws Error(kInvalidArgument) for an object that is no array. An exception of the object that
+  /// ends the program, such as KeyboardInterrupt, is passed on.
   ImportedArray(const std::string& name, nanobind::handle object);
 
   const TensorView& view() const { return view_; }

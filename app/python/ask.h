@@ -15,7 +15,7 @@
 
 namespace maskctl::app {
 
-/// What a command is asked: operands, and options with their values, such as {"--block", 64}.
+/// The words of a call: operands, and options with their values, such as {"--block", 64}.
 struct Words {
   std::vector<std::string> operands;
   std::vector<std::pair<std::string, OptionValue>> options;  // the value of a flag is ""
@@ -43,10 +43,10 @@ const Command& command_named(const std::string& name);
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop);
 
-/// What check says of the SOURCE that is the only operand.
+/// The answer of check about the SOURCE that is the only operand.
 Reply check_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
 
-/// What verify says of a call, and its masks (VerifyAnswer), as far as they are known.
+/// The answer of verify, and the masks that it found (VerifyAnswer), as far as they are known.
 struct VerifyReply {
   Reply reply;
   std::optional<Mask> obeyed, nearest;
@@ -54,11 +54,11 @@ struct VerifyReply {
 VerifyReply verify_asked(const Words& words, const GivenSources& given,
                          const WantsStop& wants_stop);
 
-/// Which of the masks of a call of FlexAttention differs (declare_audit_flex).
+/// The answer of audit_flex: which of mask_mod, lists and output differs (declare_audit_flex).
 Reply audit_flex_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
 
-/// Does work on so many cells or elements, which `wants_stop` ends. Little is done at once, on the
-/// calling thread, which is faster, and too short for anyone to interrupt.
+/// Runs `work`, which takes time for `elements` cells or elements; `wants_stop` can end it. Short
+/// work runs on the calling thread without asking `wants_stop`, because that is faster.
 void do_stoppable(Index elements, const WantsStop& wants_stop, const std::function<void()>& work);
 template <typename Work>
 auto stoppable(Index elements, const WantsStop& wants_stop, const Work& work) {

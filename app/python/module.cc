@@ -111,7 +111,7 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
 }
 
-/// As many elements as do_stoppable() takes for long work.
+/// A number of elements for which do_stoppable() always treats work as long.
 constexpr Index kAlwaysLong = Index{1} << 40;
 
 /// What `work` returns, which run_attended() runs.
@@ -147,7 +147,7 @@ nb::object exported(Tensor&& tensor) {
                                              nb::device::cpu::value));
 }
 
-/// What Answer is made of in Python: text, fields, status, notes.
+/// The arguments from which Python makes an Answer: text, fields, status, notes.
 using PythonAnswer = std::tuple<std::string, nb::object, int, std::vector<std::string>>;
 
 PythonAnswer python_answer(Reply&& reply) {
@@ -170,7 +170,7 @@ std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_com
   return {python_answer(std::move(reply)), std::move(arrays)};
 }
 
-/// What a door of the module says of a question.
+/// Calls one of the functions of ask.h that have no command of their own, and returns its answer.
 template <Reply (*Asked)(const Words&, const GivenSources&, const WantsStop&)>
 PythonAnswer ask_door(std::vector<std::string> operands, const Options& options,
                       const nb::dict& given) {
@@ -184,7 +184,7 @@ nb::object mask_or_none(std::optional<Mask>&& mask) {
   return mask ? nb::cast(of_mask(*std::move(mask))) : nb::none();
 }
 
-/// An answer, the mask that the results obey, and the nearest.
+/// The answer of verify, the mask that the results obey, and the nearest mask.
 std::tuple<PythonAnswer, nb::object, nb::object> verify_mask(std::vector<std::string> operands,
                                                              const Options& options,
                                                              const nb::dict& given) {
@@ -222,7 +222,8 @@ nb::object object_of(const Given& given) {
   return nb::cast(Copy{std::get<Tensor>(given)});
 }
 
-/// The mask after steps, and what they read from files, by name.
+/// Applies steps to a mask. Also returns the arrays and masks that the steps read from files, by
+/// name.
 std::pair<Source, nb::dict> apply_steps(const std::string& source, const Options& options,
                                         const nb::dict& given) {
   const GivenSources sources = given_of(given);

@@ -11,13 +11,14 @@
 namespace maskctl::app {
 
 nanobind::tuple state_of(const Tensor& tensor);
-/// Throws Error(kInvalidArgument) for what state_of() does not make.
+/// Restores a tensor. Throws Error(kInvalidArgument) for a tuple that state_of() cannot have made.
 Tensor tensor_of(const nanobind::tuple& state);
 
-/// The cells as arrays of runs. Needs no lock of the interpreter, and takes long for large masks.
+/// The cells of a mask as arrays of runs. Needs no lock of the interpreter, and takes long for
+/// large masks.
 std::vector<NamedTensor> runs_of(const Mask& mask);
-/// The cells, as `runs`, and what reading found out about the array. Throws Error(kUnsupported) for
-/// objects of other libraries that were read from a file.
+/// The state for pickle: the cells as `runs`, and the notes from reading the array. Throws
+/// Error(kUnsupported) for objects of other libraries that were read from a file.
 nanobind::tuple state_of(const LoadedMask& loaded, const std::vector<NamedTensor>& runs);
 LoadedMask loaded_of(const nanobind::tuple& state);
 

@@ -41,8 +41,8 @@ struct BenchLine {
   Index size = 0;
   Index repeats = 0;
   BenchSpread seconds;
-  /// Of each round, the time divided by that of the first mask and backend of the operation, size
-  /// and pass.
+  /// The time of each round divided by that of the first mask and backend for the same operation,
+  /// size and pass.
   BenchSpread ratio;
   // GFLOP/s: `useful` counts the open cells, `executed` all cells that are computed; 0: unknown.
   double useful = 0, executed = 0;

@@ -41,12 +41,11 @@ struct CheckReport {
 
   /// True when all expectations hold, and no finding is an error or a warning.
   bool ok() const;
-  /// True when that holds of the mask that was written, or where none was, of the one that was
-  /// read.
+  /// Like ok(), but for the mask that --write-fixed wrote, if it wrote one.
   bool ok_now() const;
 };
 
-/// What was not looked at, in words, and the option that makes `check` look at it.
+/// Names a part that was not looked at, and the option that makes `check` look at it.
 struct Unseen {
   std::string_view what, option;
 };

@@ -60,12 +60,12 @@ class Table {
   std::string text_;
 };
 
-/// The score of a kind, which all rules have.
+/// The score of a rule for one kind of mutants. All rules have a score for every kind.
 const KindScore& score_of(const RuleScore& rule, std::string_view kind) {
   return *std::ranges::find(rule.kinds, kind, &KindScore::kind);
 }
 
-/// "12", and what kept the rule from an answer: "0 (3 undecided)".
+/// A count such as "12", with the answers that the rule did not give: "0 (3?)" for undecided ones.
 std::string count_text(Index count, const KindScore& score) {
   if (score.unread == score.made) return "unseen";
   if (score.errors > 0) return fmt::format("{} ({} errors)", count, score.errors);
@@ -77,7 +77,8 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.2g}", *share) : "-";
 }
 
-/// The rows of the kinds of some groups, with the number that `member` holds, and their sum.
+/// Adds a row for each kind of the chosen groups, with the count that `member` selects, and a row
+/// with their sum.
 void add_kinds(const MutantsReport& report, bool (*of)(MutantGroup), Index KindScore::*member,
                std::string_view all, Table& table) {
   for (const KindScore& kind : report.rules.front().kinds) {
@@ -173,7 +174,8 @@ std::string left_out_text(const MutantsReport& report) {
   return out + line + "\n";
 }
 
-/// What the rule let pass with the most weight, for its first lines.
+/// For the first lines of a rule: the wrong kernel of most weight that it accepted, and the right
+/// one that it refused.
 std::string answers_text(const RuleScore& rule) {
   std::string out;
   const auto add = [&](std::string_view what, const attention::WrongAnswer& answer) {

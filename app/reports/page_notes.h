@@ -1,4 +1,4 @@
-// What is known beside the cells of a mask, for a page that shows it.
+// Makes the notes of a page that shows a mask: its steps and findings.
 #pragma once
 
 #include "maskctl/inspect/check/check.h"

@@ -9,7 +9,8 @@ namespace {
 
 struct Words {
   std::string_view verb;
-  // What follows the verb, in options of the command line. The remedy's argument replaces "{}".
+  // The words after the verb, which name options of the command line. The remedy's argument
+  // replaces "{}".
   std::string_view rest;
   // Replaces `rest` in messages about a golden manifest, whose keys take the place of options.
   std::string_view key = {};

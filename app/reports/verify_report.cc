@@ -134,7 +134,7 @@ const char* state_name(VerifyCheck::State state) {
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Adds what is said of all results together, or of one array.
+/// Adds the judgement of all results together, or of one array.
 void add_judgement(const attention::Judgement& judgement, Json& out) {
   out["verdict"] = name(judgement.verdict);
   out["text"] = judgement.text;

@@ -85,8 +85,7 @@ std::vector<std::string> files_below(const std::string& folder, const Session& s
   return std::move(below.files);
 }
 
-/// The arrays of a container that match "FILE:PATTERN"; a slash in front of a name need not be
-/// written.
+/// The arrays of a container that match "FILE:PATTERN". A slash at the start of a name is optional.
 std::vector<std::string> matching_arrays(const std::string& source, Session& session) {
   const SourceName name = parse_source_name(source);
   const auto container = session.containers().open(
@@ -114,7 +113,8 @@ std::vector<std::string> matching_arrays(const std::string& source, Session& ses
                           printable(name.member), shown.empty() ? "none" : joined(shown, ", ")));
 }
 
-/// The files that a pattern matches, each with the array that was named after it.
+/// The files that match a pattern, each followed by ":" and the array that stands behind the
+/// pattern, if any.
 std::vector<std::string> matching_files(const std::string& source) {
   const SourceName name = parse_source_name(source);
   glob_t found{};

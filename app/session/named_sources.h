@@ -1,5 +1,5 @@
-// Finds what a SOURCE that stands for several names: a folder, a pattern of files, or a pattern of
-// the arrays of a container.
+// Expands a SOURCE that names several files or arrays: a folder, a pattern of files, or a pattern
+// of the arrays of a container.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct NamedSources {
 /// Error(kLimit) for more than 100,000 files or arrays.
 NamedSources named_sources(const std::string& source, Session& session);
 
-/// The SOURCEs that all of these name.
+/// All SOURCEs that these folders, patterns and names stand for.
 std::vector<std::string> all_named(const std::vector<std::string>& sources, Session& session);
 
 /// True if the SOURCE is a folder or a pattern.

@@ -49,7 +49,7 @@ void note_replaced(const OutputOptions& output, const Session& session) {
   const auto [path, member, format] = parse_dest_name(output.dest);
   if (!output.replace_file && !member.empty()) return;
   const auto content = dest_content(path);
-  // One array that gives way to another of its file is what was asked for.
+  // Replacing the only array of a file is what the user asked for, so it gets no note.
   if (content && (output.replace_file || content->arrays.size() > 1)) {
     session.note(
         fmt::format("{}: replacing the whole file drops its {}", printable(path), content->text()));

@@ -13,13 +13,13 @@
 
 namespace maskctl::app {
 
-/// Throws Error(kInvalidArgument) if `output` has no destination, but first what chain() of the
-/// loaders throws: a wrong step is told before a missing destination.
+/// Throws Error(kInvalidArgument) if `output` has no destination. Parses the steps of the loaders
+/// first, so that a wrong step is reported before a missing destination.
 void require_output(const OutputOptions& output, std::string_view command,
                     std::initializer_list<Loader*> loaders = {});
 /// The options of a write, with a note as note_replaced() prints it.
 WriteOptions write_options(const OutputOptions& output, const Session& session);
-/// With --replace-file, prints which arrays go with the file.
+/// Prints a note that names the arrays that are lost when a whole file is replaced.
 void note_replaced(const OutputOptions& output, const Session& session);
 /// Writes a mask. `rank` is the number of axes of the array that was read; see MaskWriteOptions.
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,

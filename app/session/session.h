@@ -73,7 +73,7 @@ class Session {
   /// Records that `source` reads standard input, if it does. Throws Error(kInvalidArgument) if
   /// standard input has been read before or is a terminal.
   void take_stdin(const std::string& source);
-  /// Where masks are read from containers: the last one stays open.
+  /// Opens containers; the one opened last stays open.
   ContainerCache& containers() { return containers_; }
   /// The array of `source`. Calls `read` the first time and keeps the result. Thread-safe.
   const Tensor& array(const std::string& source, const std::function<Tensor()>& read);

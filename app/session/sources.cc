@@ -45,7 +45,8 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   return container->keys();
 }
 
-/// `listed`: the file is one of several, so that an Error in opening it is left for the visit.
+/// If `listed`, the file is one of several, and an Error from opening it is reported later, when it
+/// is visited.
 void add_file(const std::string& source, bool in_folder, bool listed, const SourceOptions& how,
               Session& session, std::vector<Candidate>& out) {
   std::vector<std::string> keys;
@@ -58,8 +59,8 @@ void add_file(const std::string& source, bool in_folder, bool listed, const Sour
   if (keys.empty()) out.push_back({source, in_folder});
 }
 
-/// What one SOURCE of the command line names. `listed` is set to whether it is a folder or a
-/// pattern of files, whose files are reported one by one.
+/// The masks that one SOURCE of the command line names. Sets `listed` if the SOURCE is a folder or
+/// a pattern of files, whose files are reported one by one.
 std::vector<Candidate> candidates(const std::string& source, const SourceOptions& how,
                                   Session& session, bool& listed) {
   const NamedSources named = named_sources(source, session);
@@ -78,8 +79,8 @@ std::vector<Candidate> candidates(const std::string& source, const SourceOptions
 
 using Report = std::function<void(const std::string&, std::string_view)>;
 
-/// True for an array that is no mask, such as weights beside one; false for one that is damaged, or
-/// too large to read.
+/// True if the Error means that an array is no mask, such as weights; false if the array is damaged
+/// or too large to read.
 bool is_no_mask(const Error& error) {
   switch (error.code()) {
     case Errc::kFormat:

@@ -280,7 +280,7 @@ void check_write_fixed(const CheckOptions& options, const Session& session) {
   if (options.write_fixed == "-") refuse("names a file: standard output has the report");
 }
 
-/// What is reported of arrays without a SOURCE: the name of the first.
+/// The SOURCEs to report on. Without any, the report has the name of the first array of documents.
 std::vector<std::string> sources_of(const CheckOptions& options) {
   if (!options.sources.empty()) return options.sources;
   return {options.documents.form ? options.documents.source : options.documents.padding};

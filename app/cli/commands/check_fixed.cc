@@ -8,7 +8,7 @@
 namespace maskctl::app {
 namespace {
 
-/// How the array that was read would be written.
+/// The options that write a mask as the array that was read: its kind, rank, polarity and dtype.
 MaskWriteOptions as_read(const CheckedMask& fixed, const LoadedMask& loaded,
                          const SourceOptions& how) {
   MaskWriteOptions out;

@@ -68,7 +68,8 @@ struct Both {
   std::optional<ClosingChange> closing;
 };
 
-/// B after its steps. Where they are those of A, an Error says how to leave them out.
+/// Applies the steps to B. If steps that were given for A do not fit B, the Error says how to leave
+/// them out.
 Mask mask_of_b(const LoadedMask& b, const Chain& steps, const DiffOptions& options,
                const SourceOptions& how_b) {
   try {
@@ -260,7 +261,7 @@ void explain(const Both& masks, const DiffOptions& options, Session& session, Di
   }
 }
 
-/// Says what the masks are, where the cause does not: it has no steps for them, and leaves cells.
+/// Describes masks that no step makes, such as trees, unless the cause explains all cells by steps.
 void say_forms(const Both& masks, DiffReport& report) {
   if (report.diff.equal()) return;
   const DiffCause cause = report.cause ? report.cause->cause : DiffCause{};

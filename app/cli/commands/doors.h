@@ -1,5 +1,5 @@
-// What Python asks of check and verify, and of both sides of a call of FlexAttention, where the
-// answer of the command is not enough.
+// Functions that only the Python module calls: check of a single SOURCE, verify with the masks that
+// it found, and the audit of a FlexAttention call.
 #pragma once
 
 #include <functional>

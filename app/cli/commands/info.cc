@@ -94,8 +94,8 @@ InfoReport report_on(const std::string& source, Loader& loader, const InfoOption
   }
 }
 
-/// Adds the reports about one SOURCE of the command line and what it names. What cannot be read is
-/// printed, and its report has the message, unless nothing else is to be examined.
+/// Adds a report for each array that one SOURCE of the command line names. An error is printed and
+/// becomes the report of its array; if this is the only array asked about, it is thrown instead.
 void add_reports(const std::string& named, Loader& loader, const InfoOptions& options,
                  Session& session, std::vector<InfoReport>& out) {
   const bool alone = options.sources.size() == 1 && !names_several(named, session);

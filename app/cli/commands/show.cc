@@ -228,11 +228,11 @@ struct Drawing {
   Figure figure;
 };
 
-/// Batches and heads beyond the first of these are not compared with each other, to draw equal ones
-/// once, unless they are asked for.
+/// A page shows at most this many batches and heads, unless the user asks for others, because each
+/// is compared with all others to draw equal ones once.
 constexpr Index kMostCompared = 4096;
 
-/// Which batches and heads are drawn: of a page all, as far as it has room.
+/// The batches and heads to draw. A page shows all, up to kMostCompared.
 std::pair<std::vector<Index>, std::vector<Index>> members_of(const ShowOptions& options,
                                                              const Mask& mask) {
   Members batch = options.batch, head = options.head;
@@ -312,8 +312,8 @@ void add_overlay(const ShowOptions& options, Session& session, Drawing& drawing)
   drawing.figure.other_name = with_pipeline(options.overlay, how);
 }
 
-/// How many differences or leaks are in batches and heads that are not drawn; empty if there are
-/// none.
+/// A line that counts the differences or leaks in batches and heads that are not drawn; empty if
+/// there are none.
 std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   const Mask& mask = drawing.mask;
   const auto [batches, heads] = members_of(options, mask);
@@ -325,7 +325,7 @@ std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   return elsewhere_text(mask, marked, batches, heads, overlay ? "difference" : "leak");
 }
 
-/// What a page says beside the cells: the steps, that of a generated SOURCE first, and findings.
+/// The notes of a page: the steps (first that of a generated SOURCE) and the findings.
 PageNotes notes_of(const std::string& source, CheckedMask checked, const ShowOptions& options,
                    Loader& loader) {
   checked.chain = loader.chain();

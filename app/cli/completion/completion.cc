@@ -23,7 +23,7 @@ const Option* option_of(const std::string& word, const OptionList& own, const Op
   return found ? found : common.find(name);
 }
 
-/// What may follow, according to the words before the one to complete.
+/// The options and operands that may follow, given the words before the one to complete.
 struct Open {
   const Option* value = nullptr;  // an option whose value comes next
   std::size_t operands = 0;       // number of operands so far

@@ -12,7 +12,7 @@
 
 namespace maskctl::app {
 
-/// What is given to an option: a text of a command line, "" for a flag; or a number of Python.
+/// The value of an option: text from a command line ("" for a flag), or a number from Python.
 using OptionValue = std::variant<std::string, Index, double>;
 /// The text of a value, as Python writes it: "0.5", "64", "64.0".
 std::string option_text(const OptionValue& value);

@@ -299,7 +299,7 @@ def multi_head(query, key, num_heads, key_padding_mask=None, attn_mask=None, bia
     """torch.nn.functional.multi_head_attention_forward, [Q, B, E] or [Q, E]: True closes."""
     batch = query.shape[1] if query.ndim == 3 else 1
     lengths = (batch, num_heads, query.shape[0], key.shape[0])
-    # Keys that it adds, and the hint that replaces attn_mask, show in what it calls.
+    # The calls that this function makes show added keys, and the is_causal hint that replaces attn_mask.
     settled = bias_k is None and static_k is None and not add_zero_attn and not is_causal
     if attn_mask is not None and attn_mask.ndim == 3:
         attn_mask = attn_mask.reshape(batch, num_heads, *attn_mask.shape[1:])

@@ -4,16 +4,16 @@ import dataclasses
 
 import torch
 
-# The weight of a key 20 below the largest score is 2e-9: no mask adds less.
+# A key whose score is 20 below the largest has a weight of 2e-9. Masks add numbers lower than this.
 _SMALL = -20
-# A mask leaves a step between what it closed and the rest: an empty range of numbers. A range of 40, and
-# as wide as the numbers above it reach, is one; one of less than 20, or of a quarter of that reach, is
-# none; between, it cannot be told, unless the lowest number closes what is closed.
+# Between the numbers of closed cells and those of open cells there is a gap. A gap of at least 40 that is as wide as
+# the range of the numbers above it counts as one. A gap below 20, or below a quarter of that range, does not. Between
+# these, the cells are undecided, unless the closed ones hold the lowest number of the dtype.
 _NO_STEP, _STEP = 20, 40
 _FAR = 5000  # scores that are lower than this are no products, and need nothing above them
-# Numbers that reach down to here without a step, where nothing else is closed, are those of a wide product,
-# or hide a mask; where they fall with the distance between query and key, as ALiBi's do, but for this
-# much, nothing is hidden.
+# Numbers below -60 without a gap, where nothing else is closed, come from a wide product of queries and keys, or hide a
+# mask. If they fall evenly with the distance between query and key (as ALiBi does, with deviations up to 30), they hide
+# none.
 _WIDE, _EVEN = -60, 30
 _BINS = 1 << 17  # of width 1; lower numbers share the last one
 _AT_ONCE = 1 << 24

@@ -18,7 +18,8 @@ class Held:
         self._watched = watched
         self._of_compiled = of_compiled
         self._undo = undo
-        # By id, so that cycles end, and ids stay theirs. What takes the place of a function holds it, too.
+        # Visited objects by id, so that cycles end; storing the object keeps its id from being reused. The replacements
+        # are in it too, because each contains the function that it replaces.
         self._seen = {id(instead): instead for _, instead in watched.values()}
 
     def exchange(self, value, depth=_DEEP):

@@ -98,7 +98,7 @@ def axes_of(frame, scores):
     given = _tokens(frame.arguments)
     if len(outer) == 2:
         batch = outer[0]
-        # [B * S, E] has both in one axis.
+        # A module that is given [B * S, E] has batch and queries in one axis.
         fits = not given or (batch, queries) in given or (1, batch * queries) in given
         return scores.shape if fits else None
     if len(outer) == 1:

@@ -13,7 +13,8 @@ from maskctl._mask import Mask
 
 _KEPT = 4  # tensors of one module that are followed
 _SAMPLED = 16  # rows of queries that are compared with what was added: torch does not count what others write
-# A sum of a score and a number that closes has to be below half of the lowest number, as _closing.py wants it.
+# To close a cell, the sum of its score and the added number must be below half of the lowest number of the dtype (see
+# _closing.py); these are the shares for the added number and for the score.
 _CLOSES, _SCORE = 0.75, 0.125
 
 STEPS = ("__add__", "__radd__", "__iadd__", "__mul__", "__rmul__", "__truediv__", "masked_fill", "masked_fill_")

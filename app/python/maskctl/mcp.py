@@ -19,7 +19,7 @@ from maskctl._answer import options_of
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MOST_BYTES = 16 << 20  # of one message
 
-# The tools: names of operands in their order, "sources" being several, and those that may be absent.
+# The tools with the names of their operands in order. "sources" takes several values; "?" marks an optional operand.
 TOOLS = {
     "info": ("sources",),
     "check": ("sources?",),
@@ -175,7 +175,7 @@ def answered(line):
 
 
 def main():
-    # Messages have these two to themselves: a SOURCE "-" reads nothing, and what is printed is a log.
+    # Keep stdin and stdout for messages: a SOURCE "-" then reads nothing, and other output goes to stderr.
     asked, said = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -53,8 +53,7 @@ def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **opti
         raise AssertionError(f"the rule is wrong about mutants\n{answer}")
 
 
-# Names of entries that get a file of their own, which is in the folder of the manifest, whatever the
-# name: not a SOURCE ("q=A,kv=B", "gen:causal:n=4"), an option, or a path.
+# Names that can be file names in the folder of the manifest: no SOURCE ("q=A,kv=B", "gen:causal:n=4"), option or path.
 _NAME = re.compile(r"\w[\w.+\[\] -]*")
 
 

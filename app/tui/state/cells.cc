@@ -18,7 +18,7 @@ Range between(Index a, Index b) { return {std::min(a, b), std::max(a, b) + 1}; }
 std::string restricted(const State& state, std::string step) {
   const Scene& scene = *state.scene;
   if (scene.mask.heads() > 1) step = fmt::format("heads:{}{{{}}}", state.view.head, step);
-  // Where one batch serves all documents, the pipeline makes one.
+  // If one batch entry is repeated for all documents, the steps of the pipeline make only that one.
   const bool batches = scene.mask.batch() > 1 && !scene.one_for_all;
   return batches ? fmt::format("batch:{}{{{}}}", state.view.batch, step) : step;
 }

@@ -1,4 +1,4 @@
-// Which lines of a list a filter leaves.
+// Says which lines of a list pass a filter.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace maskctl::app::tui {
 
-/// Whether the text contains the filter, in upper or lower case.
+/// True if the text contains the filter, ignoring case.
 inline bool passes(std::string_view text, std::string_view filter) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   const auto same = [&](char a, char b) { return lower(a) == lower(b); };

@@ -1,4 +1,5 @@
-// What maskctl.audit_flex() of Python asks: verify, of mask_mod and of what lists make of it.
+// Implements maskctl.audit_flex() of Python: verifies the output under the mask of mask_mod and
+// under that of the block lists.
 #include <memory>
 #include <utility>
 

@@ -26,7 +26,7 @@ double above_zero(const std::string& text, std::string_view option) {
               fmt::format("{} {}: expected a number above 0", option, text));
 }
 
-/// A mask and a call that are tried if nothing else is asked for.
+/// One of the masks and calls of --usual.
 struct UsualCall {
   std::string_view size, steps;  // "n=256", "causal"
   Index heads = 2, kv_heads = 2;
@@ -66,7 +66,8 @@ MutantCall call_of(const MutantOptions& options, const std::string& source, Load
 }
 
 void check_size(const MutantCall& call, Index max_bytes) {
-  // The arrays, those of the changed call, results with and without rounding, and copies of them.
+  // A generous count of the arrays that one mutant needs: those of the call and of the changed
+  // call, the results with and without rounding, and copies.
   constexpr double kArrays = 20;
   const Index tokens = std::max(call.base.queries(), call.base.keys());
   const double bytes = kArrays * sizeof(float) * static_cast<double>(tokens) *

@@ -1,4 +1,5 @@
-// The calls of which mutants are made: those of SOURCEs, and the usual ones.
+// Makes the calls that mutants are made of: those of the user's SOURCEs, or the built-in ones of
+// --usual.
 #pragma once
 
 #include <optional>
@@ -13,19 +14,19 @@
 
 namespace maskctl::app {
 
-/// Of which calls, and which kinds, mutants are made.
+/// The calls to make mutants of, and the kinds of mutants.
 struct MutantOptions {
   SourceOptions source;
   Index seed = 0;
   attention::MutantChoice kinds;
-  // Absent: those of the mask, and 2 heads where it has one.
+  // If absent: the batch and heads of the mask (2 heads if it has one), and as many key heads.
   std::optional<Index> batch, heads, kv_heads;
   attention::MutantCall call;  // its mask, batch and heads are not used
 };
 
 void declare_mutants(OptionList& list, MutantOptions& options);
 
-/// The mutants of a mask, which reports call `source`.
+/// The mutants of one mask. Reports call the mask `source`.
 struct Subject {
   std::string source;
   Index seed = 0;
@@ -35,7 +36,7 @@ struct Subject {
 /// Throws Error(kLimit) before anything is allocated if the arrays of a mutant are too large.
 Subject subject_of(const MutantOptions& options, const std::string& source, Session& session);
 
-/// What a report says of the mask.
+/// The mask and its call, as reports describe them.
 MutatedMask described(const Subject& subject);
 
 /// Masks of 256 to 1024 tokens as training and serving use them, with calls that have caps, sinks,

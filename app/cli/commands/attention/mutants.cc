@@ -77,7 +77,7 @@ std::vector<Subject> subjects_of(const MutantsOptions& options, Session& session
   return out;
 }
 
-/// A folder for the file that judges are given, removed with all that is in it.
+/// A temporary folder for the files that judges read. The destructor removes it.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -108,7 +108,8 @@ std::vector<AcceptanceRule> rules_of(const MutantsOptions& options) {
   return out;
 }
 
-/// The rules, then the commands of --judge, each with its score.
+/// Asks all rules, and then the commands of --judge, about each mutant, and keeps the score of
+/// each.
 class Panel {
  public:
   explicit Panel(const MutantsOptions& options) : rules_(rules_of(options)) {
@@ -134,7 +135,7 @@ class Panel {
   Panel(const Panel&) = delete;
   Panel& operator=(const Panel&) = delete;
 
-  /// `path`: the file of the mutant; empty if there is none yet.
+  /// `path` is the file of the mutant. If it is empty and a command needs the file, it is written.
   void judge(const Subject& subject, const Mutant& mutant, std::string path) {
     if (scratch_ && path.empty()) {
       path = scratch_->file("mutant.npz");

@@ -105,7 +105,8 @@ std::string cells_text(Index open, Index cells) {
                      percent(open, cells));
 }
 
-/// What is known of the call beside its mask, and what is not.
+/// Describes what the outputs tell about the key heads and the scale of the call, and what they do
+/// not tell.
 std::string call_text(const attention::ProbeCallVerdict& call) {
   std::string out;
   for (const std::string& fault : call.faults) {
@@ -156,7 +157,7 @@ attention::ProbeReading reading_of(const Tensor& given, const Mask& declared,
       given, declared.keys(), options.layout.value_or(attention::Layout::kBthd), options.threshold);
 }
 
-/// What the outputs tell of the call beside its mask; without --probe, nothing.
+/// What the outputs tell about the key heads and the scale of the call; nothing without --probe.
 attention::ProbeCallVerdict call_verdict(const ProbeOptions& options, const Tensor& given,
                                          const Mask& read, Loader& loader) {
   if (options.probe.empty()) {

@@ -32,7 +32,7 @@ void declare_verify(OptionList& list, VerifyOptions& options);
 /// and solve_fully().
 attention::FullVerdict full_verdict(const VerifyOptions& options, Session& session);
 
-/// The exit status that a verdict means: 0 if the results obey the mask, 2 if that is undecided.
+/// The exit status for a verdict: 0 if the results obey the mask, 2 if that is undecided, else 1.
 int status_of(attention::Verdict verdict);
 
 }  // namespace maskctl::app

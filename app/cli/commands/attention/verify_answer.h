@@ -1,4 +1,4 @@
-// What `verify` prints and writes of a verdict.
+// Makes the output of `verify` from a verdict: the text, the JSON and the mask that is written.
 #pragma once
 
 #include "app/cli/commands/attention/verify.h"
@@ -6,8 +6,8 @@
 
 namespace maskctl::app {
 
-/// Writes the mask that the results obey, if there are a destination and such a mask. The text has
-/// a drawing of both masks where only the solved one was asked for.
+/// Writes the mask that the results obey, if that is known and there is a destination. If only the
+/// solved mask was asked for, the text ends with a drawing of both masks.
 VerifyAnswer answered(const VerifyOptions& options, attention::FullVerdict found,
                       const Session& session);
 

@@ -116,7 +116,8 @@ attention::MergeCall call_of(const VerifyMergeOptions& options, Session& session
   for (const auto& [name, source] : arrays) {
     const auto part = part_of(name);
     if (!part) continue;
-    // With a number that is not followed by all others, one of the arrays below is missing.
+    // Parts are numbered from 0, so a number that is not below the number of arrays has a gap
+    // before it.
     if (part->first >= static_cast<Index>(arrays.size())) refuse_name(name);
     parts = std::max(parts, part->first + 1);
   }
