@@ -123,7 +123,8 @@ std::string layer_of(const std::string& path) {
   return std::regex_match(path, part, own) ? part[1].str() : "";
 }
 
-/// What is wrong when a file other than a test includes a header of the library; "" if nothing is.
+/// Returns what is wrong if a file that is no test includes this header of the library; "" if
+/// nothing.
 std::string header_problem(const std::string& path, const std::string& header) {
   if (public_headers.contains(header)) return "";
   if (path.starts_with("lib/") && public_headers.contains(path.substr(4))) {

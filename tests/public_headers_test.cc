@@ -67,7 +67,7 @@ Names with_included(const Names& headers, const std::map<std::string, Names>& in
   return found;
 }
 
-/// What each public header includes of the others.
+/// For each public header, the other public headers that it includes.
 std::map<std::string, Names> included_by_each() {
   std::map<std::string, Names> found;
   for (const std::string& header : listed_headers()) {

@@ -89,7 +89,7 @@ TEST_CASE("--shape decides how a matrix is read that fits several kinds") {
         sandbox.run("maskctl stats rect.npy --as dense").out);
   CHECK(sandbox.run("maskctl stats rect.npy --shape 5+1+1+9").out ==
         sandbox.run("maskctl stats rect.npy --as key-padding --shape 5+1+1+9").out);
-  // The 5 rows may be the valid tokens of 5 batches, for queries and keys or for keys alone.
+  // The matrix may hold padding flags of 5 batch entries, for queries and keys or for keys alone.
   CHECK(contains(sandbox.run("maskctl stats rect.npy --shape 5+1+9+9").err,
                  "give --as padding or --as key-padding"));
   CHECK(sandbox.run("maskctl stats rect.npy --shape 1+1+7+9").status == 2);

@@ -17,8 +17,8 @@ import lint_faults
 import lint_sound
 import numpy as np
 
-# Notes that are faults in some programs: not in a cache with one empty slot, or where the library
-# makes 0 of rows without keys.
+# Findings that are only notes, because they are faults in some programs but not in others: a cache with one empty slot
+# is right, and so is a library that gives 0 for rows without keys.
 NOTES = ("own-key-closed", "left-padding-nan", "padding-rows-empty")
 
 

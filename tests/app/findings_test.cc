@@ -15,7 +15,8 @@ namespace {
 
 const fs::path kRoot = MASKCTL_SOURCE_DIR;
 
-/// Writes what the example of a row makes into a folder of its own, and returns its line.
+/// Writes the example files of a finding into a folder of its own, and returns the output of
+/// `explain`.
 std::string explained(const LintRule& rule, const Sandbox& sandbox) {
   const std::string lines(rule.example), folder = std::string(rule.id) + "-example";
   const std::size_t last = lines.rfind('\n') + 1;

@@ -141,7 +141,8 @@ def main():
     for title, fields in sections.items():
         shown = set().union(*(found.pop(schema, set()) for schema in title.split(", ")))
         count += len(fields | shown)
-        # No finding has all fields of a place, and right mutants that are refused have no cells.
+        # No finding names a batch, head, query, key, entry and step at once, and right mutants that are refused have no
+        # cells.
         unseen = {field for field in fields - shown
                   if ".where." not in field and not field.startswith("rules.refused.cells.")}
         for field in sorted(shown - fields):

@@ -187,7 +187,7 @@ TEST_CASE("check: the library, the command and the inspector report the same fin
       const std::string json = box.run("maskctl check --json " + question.line).out;
       CHECK(texts_of(json, "id") == ids);
       CHECK(texts_of(json, "message") == messages);
-      // Here a finding may share the line of another about the same cell.
+      // The inspector may print two findings about one cell in one line.
       const std::string list = joined_lines(tui::report_row(tui::Report::kFindings).lines(*scene));
       for (const std::string& message : messages) CHECK(test::contains(list, message));
     } catch (const Error& error) {
@@ -214,8 +214,8 @@ TEST_CASE("diff: the inspector reports what the command reports", "[verdicts]") 
   }
 }
 
-/// A call of a few tokens, and the output of a kernel: of the declared mask or another, at another
-/// scale, without its last row, rounded, or of equal values.
+/// A call of a few tokens and the output of a kernel, which applied the declared mask or another
+/// one, another scale, left out its last row, rounded, or got equal values.
 struct KernelRun {
   std::string step;  // makes the declared mask, after causal
   attention::JudgedCall call;

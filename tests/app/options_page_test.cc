@@ -1,5 +1,5 @@
-// The page of all options, which the build makes: it has what help has, and nothing that only the
-// library has.
+// Tests the page of all options, which the build makes: it has exactly the options that help pages
+// have.
 #include <algorithm>
 #include <filesystem>
 #include <regex>

@@ -1,5 +1,5 @@
-// `show -o page.html`: the page holds all batches and heads, what check finds, and the cells
-// themselves.
+// Tests `show -o page.html`: the page has all batches and heads, the findings of check, and the
+// cells.
 #include <string>
 
 #include "app/process.h"
@@ -9,7 +9,7 @@
 namespace maskctl::test {
 namespace {
 
-/// What page_cells.py says of a page and of the mask that the same words make.
+/// Returns what page_cells.py prints about the page and the mask that these arguments make.
 std::string cells_of(const Sandbox& sandbox, const std::string& words) {
   const Outcome shown = sandbox.run("maskctl show " + words + " -f -o p.html");
   if (shown.status != 0) return shown.err;
@@ -65,7 +65,7 @@ TEST_CASE("page: it has the findings of check, each step, and a note about what 
     INFO(part);
     CHECK(page.find(part) != std::string::npos);
   }
-  // The step that makes a generated SOURCE is one of the steps, as for `why`.
+  // The list of steps begins with the step of a generated SOURCE, as in `why`.
   REQUIRE(sandbox.run("maskctl show gen:causal:n=9 -t window:keys=3 -f -o p.html").status == 0);
   CHECK(sandbox.run("cat p.html").out.find("\"steps\":[\"causal\",\"window:keys=3\"]") !=
         std::string::npos);

@@ -1,5 +1,5 @@
-// What a command prints of arrays in memory, asked inside the process: thousands of questions in
-// the time that the program needs to start for some.
+// Runs a command on arrays in memory, inside the test process: starting the program takes a
+// thousand times as long.
 #pragma once
 
 #include <stdexcept>

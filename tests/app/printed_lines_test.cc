@@ -29,7 +29,7 @@ BindContext files() {
 
 Tensor array_of(const Mask& mask) { return dense_from_mask(mask, Index{1} << 24); }
 
-/// Ids of one row or one for each batch entry, of queries and keys.
+/// Drawn document ids of queries and keys: one row, or one per batch entry.
 struct DrawnIds {
   GivenIds ids;
   Tensor q, kv;
@@ -68,8 +68,8 @@ std::string written(const DrawnIds& ids, const Scratch& scratch) {
   return "q=" + q + ",kv=" + kv;
 }
 
-/// The report with its n-th number one larger, or with its n-th of some words exchanged for
-/// another; nothing if it has fewer.
+/// Returns the report with its n-th number increased by one, or its n-th word such as "open"
+/// exchanged for the opposite; nothing if it has fewer of these.
 std::optional<std::string> with_lie(const std::string& text, Index n) {
   static const std::regex place(
       R"(\b\d+\b|\bopen\b|\bclosed\b|only in A|only in B|\bquery\b|\bkey\b)");
@@ -123,7 +123,7 @@ TEST_CASE("recognise: every line is true, and no law believes another", "[senten
     const Dense made = laws.made();
     for (Index n = 0; const auto lie = with_lie(said.text, n); ++n) {
       ++tally.lies;
-      // A pipeline is judged as it is printed in full, so both reports tell the lie.
+      // The pipeline is judged as it is printed in full, so the lie goes into the full report too.
       const std::string in_whole = said.text == whole.text ? *lie : whole.text;
       const std::string found = laws.wrong(*lie, said.status, in_whole);
       // Another pipeline may make the same cells, or leave as many: then it is no lie.
@@ -179,7 +179,7 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
         return std::regex_replace(text, lines, "\n$1$2");
       };
       if (!laws.wrong(*lie, said.status).empty()) continue;
-      // Other steps may make the same cells, or leave as many: then it is no lie.
+      // Changed steps that make the same cells, or leave as many unexplained, are no lie.
       if (steps(*lie) == steps(said.text)) {
         tally.by_chance += laws.made() != made;
         continue;
@@ -193,8 +193,8 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
   CHECK(tally.lies > 12 * draws / draws_per_lie());
 }
 
-/// An array as programs store masks: flags, biases of several minima, numbers that add, padding,
-/// ids.
+/// Draws arrays as programs store masks: flags, biases with several minima, additive numbers,
+/// padding, ids.
 class ArrayDraws {
  public:
   explicit ArrayDraws(std::uint64_t seed) : random_(seed), masks_(seed + 400) {}
@@ -286,7 +286,7 @@ TEST_CASE("info: every line is true, and no law believes another", "[sentences]"
     tally.lines += std::ranges::count(said.text, '\n');
     if (!wrong.empty()) FAIL_CHECK("array " << seed << ": " << wrong << "\n" << said.text);
     if (i % draws_per_lie() > 0) continue;
-    // The name of the file and how the mask is held are no claims about its cells.
+    // The lines with the file name and the memory claim nothing about cells.
     const std::size_t claims = said.text.find('\n'), held = said.text.find("\n  memory");
     for (Index n = 0; const auto lie = with_lie(said.text.substr(claims, held - claims), n); ++n) {
       ++tally.lies;

@@ -164,7 +164,7 @@ TEST_CASE("remedies: each is named by the refused command, which succeeds with i
     if (needs_it && without_ejkernel()) continue;
     const Outcome refused =
         row.on_terminal ? sandbox.run_on_terminal(row.refused) : sandbox.run(row.refused);
-    // Two remedies may share a verb, as in "raise --max-bytes or slice the mask".
+    // A message may join two remedies, as in "raise --max-bytes or slice the mask".
     const std::string text = refused.out + refused.err;
     INFO(text);
     CHECK(contains(text, row.words));
@@ -223,7 +223,8 @@ TEST_CASE("remedies: every option that a message names is an option") {
   for (const char* const folder : {"lib", "app"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(MASKCTL_SOURCE_DIR) / folder)) {
-      // The helper program for HDF5 has options of its own, and so has what Python alone asks.
+      // The helper program for HDF5, and functions that only Python calls, have options of their
+      // own.
       const std::string path = entry.path().string();
       const bool is_other = contains(path, "hdf5") || contains(path, "audit_flex.cc");
       if (entry.path().extension() != ".cc" || is_other) continue;

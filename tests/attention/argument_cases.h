@@ -1,5 +1,5 @@
-// For each argument of an operation: a value, and further arguments, with which a test can see that
-// the argument is read.
+// Test cases for every argument of the operations: a value, and further arguments with which the
+// value changes the result.
 #pragma once
 
 #include <algorithm>

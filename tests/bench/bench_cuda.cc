@@ -214,7 +214,7 @@ void bench_softmax() {
 }
 
 struct LinearCase {
-  /// What has log decays of its own: each head; each token and head; or each of their channels.
+  /// The granularity of log decays: one per head, per token and head, or per channel.
   enum Gates { kOfHeads, kOfTokens, kOfChannels };
 
   const char* name;

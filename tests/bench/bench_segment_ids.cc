@@ -68,7 +68,7 @@ Ids values(const Array& array) {
   return {all.begin(), all.end()};
 }
 
-/// Whether equal ids mean equal rows, and ids are numbered in the order in which they first appear.
+/// True if equal ids mean equal rows, and ids are numbered in the order in which they first appear.
 /// `first` has the first row of each id.
 bool ids_are_right(const Tensor& cells, const Ids& ids) {
   const Index n = cells.extent(0);

@@ -87,7 +87,7 @@ class Case {
   }
 
  private:
-  /// What is measured, one value per pair; `share` is the useful rate over the FMA peak.
+  /// The rates that are measured, one value per pair; `share` is the useful rate over the FMA peak.
   struct Rates {
     std::vector<double> useful, share, of_dense, twin;
   };

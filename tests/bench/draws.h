@@ -12,7 +12,8 @@
 
 namespace maskctl {
 
-/// The random draws `first` to `first + count`: a seed and a number always give the same draw.
+/// Which random draws to judge: `count` of them from `first` on. A seed and a number always give
+/// the same draw.
 struct Draws {
   Index count = 2000, first = 0;
   std::uint64_t seed = 1;

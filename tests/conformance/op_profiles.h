@@ -1,4 +1,4 @@
-// How cases of each operation of the golden data are called in this library: one table, never a
+// A table of how cases of each operation of the golden data are called in this library; it has no
 // rule for a single case.
 #pragma once
 

@@ -51,7 +51,7 @@ struct Options {
   std::vector<std::string> files;
 };
 
-// Which input is running, for the message of a process that dies.
+// The input that is running, for the message if the process dies.
 std::uint64_t current_seed = 0, current_number = 0;
 bool in_corpus = true;
 std::uint64_t accepted = 0;  // inputs that the target read without an Error

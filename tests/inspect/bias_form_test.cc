@@ -1,4 +1,4 @@
-// How finite biases are described: as slopes, as tables, or as neither.
+// Tests how finite biases are described: as slopes, as tables, or as neither.
 #include "maskctl/inspect/recognise/bias_form.h"
 
 #include <cmath>

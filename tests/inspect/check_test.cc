@@ -1,5 +1,5 @@
-// What check() says of batches as training and serving stacks make them: local and global heads,
-// padding, and the documents that are given.
+// Tests check() on batches as training and serving stacks make them: local and global heads,
+// padding, and documents that are given.
 #include "maskctl/inspect/check/check.h"
 
 #include <string>

@@ -35,8 +35,8 @@ PlanePtr random_runs(std::mt19937_64& random, Index queries, Index keys) {
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// For each node the least node that open cells connect it with. Nodes are the queries, then the
-/// keys, unless a token is both (`shared`).
+/// For each node, the smallest node that it is connected with by open cells. The nodes are the
+/// queries and then the keys; if `shared`, query i and key i are one node.
 std::vector<Index> slow_classes(const Plane& plane, bool shared) {
   const Index first_key = shared ? 0 : plane.queries();
   std::vector<Index> of(static_cast<std::size_t>(first_key + plane.keys()));

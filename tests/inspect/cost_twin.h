@@ -93,8 +93,8 @@ inline bool with_causal(const Cost& cost) {
   return std::ranges::any_of(cost.forms, [](const auto& f) { return f.with_causal && f.bytes; });
 }
 
-/// Whether each token sees itself and the earlier tokens of its document, where tokens whose first
-/// open key is the same form a document.
+/// True if each token sees exactly itself and the earlier tokens of its document. Tokens with the
+/// same first open key form a document.
 inline bool is_causal_documents(const Mask& mask) {
   if (mask.queries() != mask.keys() || mask.cells() == 0) return false;
   const CountedCells cells(mask);

@@ -57,8 +57,8 @@ std::vector<TokenArray> forms(const Batch& batch) {
           array(TokenForm::kPadding, batch.valid, "valid")};
 }
 
-/// Whether token `i` is real, and whether it starts a document, as an array says; -1: it says
-/// nothing.
+/// Whether token `i` is real, or (the next function) starts a document, according to an array: 1 or
+/// 0; -1 if the array does not say.
 int is_real(const Batch& batch, TokenForm form, std::size_t i) {
   if (form == TokenForm::kSegments) return batch.ids[i] != -1;
   if (form == TokenForm::kPadding) return batch.valid[i] != 0;

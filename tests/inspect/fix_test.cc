@@ -1,4 +1,5 @@
-// The laws of fix(): what is done is gone, nothing new is there, and only what a fix names changes.
+// Tests fix(): a repaired fault is gone, no new one appears, and only the cells that a fix is about
+// change.
 #include "maskctl/inspect/check/fix.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
-/// The errors and warnings, and how many cells, rows or entries each counts.
+/// The errors and warnings, each with the number of cells, rows or entries that it counts.
 std::map<FindingId, Index> counted_of(const CheckResult& result) {
   std::map<FindingId, Index> out;
   for (const Finding& finding : result.findings) {
@@ -48,7 +49,7 @@ FixResult fixed(const CheckedMask& given) { return fix(given, check(given)); }
 const std::set<std::string> kMayOpen = {"polarity",      "anti-causal", "nearly",
                                         "plane-differs", "empty-rows",  "axes-exchanged"};
 
-/// Whether a cell may change by the fix alone: a predicate of the cells before it, and the ids.
+/// True if the fix may change this cell, given the cells before it and the ids.
 bool may_change(FindingId id, const CheckedMask& given, const PlainCells& cells, Index b, Index h,
                 Index q, Index k) {
   const auto id_of = [&](Index i) {
@@ -175,7 +176,7 @@ TEST_CASE("fix: cells between documents, and keys of padding, are closed", "[fix
   CHECK(left(result).empty());
   CHECK(differing_cells(*result.fixed.start, sound) == 0);
   CHECK(*result.done.front().closed + *result.done.back().closed == 10);
-  // A leak hides a hole: both are mended.
+  // The leak hides a hole; both must be repaired.
   const Mask both = maskctl::apply(sound, chain_of("open:q=15-17,k=5-7 | close:q=20,k=16"));
   const FixResult hidden = fixed({.start = both, .documents = ids_of(ids)});
   CHECK(done(hidden) == Ids{"document-leak", "nearly"});

@@ -1,4 +1,4 @@
-// Neighbours of a mask: the masks that a kernel may apply by mistake instead, each once.
+// Tests the neighbours of a mask, which are masks that a kernel may apply by mistake instead.
 #include "maskctl/inspect/recognise/neighbours.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Cells that were read with rows of another length are known by what they are in their own rows.
+// Tests that a mask that was read with the wrong row length is recognised by its cells in the right
+// one.
 #include "maskctl/inspect/recognise/row_length.h"
 
 #include "inspect/random_masks.h"
@@ -9,7 +10,7 @@
 namespace maskctl::test {
 namespace {
 
-/// The cells of a mask one after the other, as a mask of its extents exchanged.
+/// The cells of a mask in the same order, read with queries and keys exchanged.
 Mask exchanged(const Mask& mask) {
   const twin::Dense cells = twin::dense_of(mask);
   twin::Dense out(1, 1, mask.keys(), mask.queries());

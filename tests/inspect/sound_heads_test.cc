@@ -1,4 +1,5 @@
-// What check says of heads and batch entries with rules of their own, sound ones and others.
+// Tests what check says about heads and batch entries with different rules, sound ones and faulty
+// ones.
 #include <fmt/format.h>
 
 #include <algorithm>

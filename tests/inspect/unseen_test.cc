@@ -54,7 +54,7 @@ TEST_CASE("unseen keys of millions of tokens are found from bands, or from a sam
   REQUIRE(closed->size() == 1);
   CHECK(closed->front().keys == std::vector<Range>{{5, 10}});
   CHECK(of(1'000'000, "dilated:stride=2 | causal").value().empty());
-  // What a sample of rows does not see is not told.
+  // Keys that only a sample of rows does not see are not reported.
   CHECK_FALSE(of(1'000'000, "dilated:stride=2 | causal | close:k=5-9").has_value());
 }
 

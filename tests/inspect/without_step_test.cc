@@ -23,7 +23,8 @@ class DrawnNumbers {
   std::mt19937_64 random_;
 };
 
-/// Documents of 4 to 12 tokens, each causal behind a prefix of its own, which may be all of it.
+/// Draws documents of 4 to 12 tokens that are causal except for a prefix, which may be the whole
+/// document.
 Dense documents_with_rules(DrawnNumbers& draw) {
   std::vector<Index> document, prefix, begin;
   const Index documents = draw.from(2, 5);
@@ -41,7 +42,7 @@ Dense documents_with_rules(DrawnNumbers& draw) {
   });
 }
 
-/// Queries 0, 1, ... that see the keys of earlier tokens, of which some were evicted.
+/// Draws a mask in which queries see the keys of earlier tokens, some of which were evicted.
 Dense evicted_keys(DrawnNumbers& draw) {
   std::vector<Index> tokens;
   const Index queries = draw.from(4, 40);

@@ -1,4 +1,4 @@
-// What a SOURCE argument names, and which kind of array it is taken for.
+// Tests which array a SOURCE names, and which kind of array it is read as.
 #include "io/mask_files.h"
 #include "maskctl/io/kinds/kind.h"
 #include "maskctl/io/masks/mask_io.h"

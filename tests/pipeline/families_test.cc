@@ -165,7 +165,7 @@ Member neighbourhood(Draw& random) {
           }};
 }
 
-/// Stretches, each of which continues one drawn from those before it.
+/// Draws a tree: each stretch of tokens continues an earlier stretch.
 Member tree(Draw& random) {
   std::vector<Index> lens, after, parents;
   std::vector<Index> ends;
@@ -222,8 +222,8 @@ TEST_CASE("recognise describes masks of trees, blocks, grids and compressed keys
       const Member member = family(random);
       const Recognised found = recognise(made(member));
       const std::string text = text_of(found.chain);
-      // Some are also of a simpler rule: two blocks, a tree that is a line. Of causal dimensions
-      // whose queries share windows, small grids show too little.
+      // Some masks also follow a simpler rule, such as two blocks or a tree without branches. Small
+      // grids may not determine causal dimensions whose queries share windows.
       other += text.find(name) == std::string::npos;
       missed += found.residue.cells > 0 || found.irregular || text == "arrays";
       const CheckResult answer = maskctl::check({.start = made(member)});

@@ -253,7 +253,7 @@ TEST_CASE("each argument that is given costs bits, one that is left out costs no
   CHECK(bits("doc:lens=3+5") < bits("within:lens=3+5{causal}"));
 }
 
-/// Whether `words` name the argument that has changed, or what the step's own words call it.
+/// True if `words` name the argument that has changed, or use the word that the step has for it.
 bool names(const std::string& words, const StepInfo& info, const Field& field) {
   static const std::map<std::string_view, std::string_view> kOwnWords{
       {"doc", "document"}, {"pad", "pad"}, {"block", "block"}, {"tokens", "token types"}};

@@ -50,13 +50,13 @@ _PAGED = ("self, qo_indptr, paged_kv_indptr, paged_kv_indices, paged_kv_last_pag
 _DECODE = ("q, k, v, kv_layout='NHD', pos_encoding_mode='NONE', use_tensor_cores=False, q_scale=None, k_scale=None, "
            "v_scale=None, window_left=-1, logits_soft_cap=None, sm_scale=None, rope_scale=None, rope_theta=None, "
            "return_lse=False")
-# Of _plan_impl(), to which plan() hands its **kwargs.
+# The signature of _plan_impl(), to which plan() passes its **kwargs.
 _DECODE_PLAN = ("self, indptr, indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size, *, "
                 "pos_encoding_mode='NONE', window_left=-1, window_right=0, logits_soft_cap=None, q_data_type='float16', "
                 "kv_data_type=None, o_data_type=None, data_type=None, sm_scale=None, rope_scale=None, rope_theta=None, "
                 "non_blocking=True, block_tables=None, seq_lens=None, fixed_split_size=None, disable_split_kv=False, "
                 "q_len_per_req=1")
-# The defaults of arguments that are enumerations are written as their names.
+# Defaults that are members of an enumeration are written as their names.
 _CUDNN = ("q, k, v, is_inference=None, attn_scale=None, bias=None, block_mask=None, use_alibi_mask=False, "
           "use_padding_mask=False, seq_len_q=None, seq_len_kv=None, use_causal_mask=False, use_causal_mask_bottom_right=False, "
           "sliding_window_length=None, diagonal_alignment='TOP_LEFT', diagonal_band_left_bound=None, "
@@ -64,7 +64,7 @@ _CUDNN = ("q, k, v, is_inference=None, attn_scale=None, bias=None, block_mask=No
           "paged_attention_v_table=None, paged_attention_max_seq_len_kv=None, compute_data_type='NOT_SET', name='', "
           "score_mod=None, generate_stats=None, implementation='AUTO', score_max=None, score_sum_exp=None, sink_token=None, "
           "unfuse_fma=False")
-# The class of Transformer Engine, and its call, which has the same arguments of the mask again.
+# The signature of Transformer Engine's class. Its call repeats the arguments about the mask.
 _TE = ("num_attention_heads, kv_channels, num_gqa_groups=None, attention_dropout=0.0, qkv_format='sbhd', "
        "attn_mask_type='causal', window_size=None, bottom_right_diagonal=None, sequence_parallel=False, tp_size=1, "
        "get_rng_state_tracker=None, tp_group=None, layer_number=None, attention_type='self', cp_group=None, "

@@ -34,7 +34,7 @@ KINDS = ["dense", "bias", "padding", "key-padding", "segments", "cu_seqlens", "p
 BLOCK_KINDS = ["blockmap", "flex", "fa4", "bsr"]
 OPTIONS = {**{kind: {} for kind in KINDS}, **{kind: {"block": "2x4", "lossy": True} for kind in BLOCK_KINDS}}
 
-# What to call of each attribute of Mask: a function of the mask and a folder.
+# Calls for each attribute of Mask: functions of the mask and a folder.
 CALLS = {
     "show": [lambda m, f: m.show(), lambda m, f: m.show(max_rows=9), *(
         lambda m, f, suffix=suffix: m.show(output=new(f, suffix)) for suffix in (".svg", ".png", ".html"))],
@@ -91,7 +91,7 @@ CALLS = {
     "__deepcopy__": [lambda m, f: copy.deepcopy(m)],
     "__reduce__": [lambda m, f: pickle.loads(pickle.dumps(m))],
 }
-# Their first call answers whatever the mask is.
+# Attributes whose first call gives an answer for every mask.
 ALWAYS = {"show", "stats", "check", "recognise", "recognize", "cost", "count", "shape", "kind", "name", "notes", "pipeline",
           "__invert__", "__or__", "__xor__", "__sub__", "__str__", "__repr__", "_repr_html_", "_repr_svg_", "_repr_png_",
           "__array__", "__dlpack__", "__dlpack_device__", "__copy__", "__deepcopy__", "__reduce__"}

@@ -12,7 +12,7 @@ from maskctl._library_calls import about_mask, at_default, mask_of_call
 QUERIES, KEYS = 7, 9
 ENDS_Q, ENDS_K = [0, 3, 7], [0, 4, 9]
 
-# Arguments that cannot close or open a cell, each with a value that is no default.
+# Arguments that cannot close or open a cell, each with a value other than its default.
 SILENT = {"dropout_p": 0.1, "softmax_scale": 0.5, "softcap": 30.0, "alibi_slopes": np.ones(4), "deterministic": True,
           "return_attn_probs": True, "qv": np.ones((2, 7, 4, 8)), "q_descale": np.ones((2, 4)),
           "k_descale": np.ones((2, 4)), "v_descale": np.ones((2, 4)), "num_splits": 3, "pack_gqa": True,
@@ -22,14 +22,14 @@ SILENT = {"dropout_p": 0.1, "softmax_scale": 0.5, "softcap": 30.0, "alibi_slopes
           "disable_scheduler_metadata": True, "v": np.ones((2, 2, 4, 8)), "rotary_cos": np.ones((9, 4)),
           "rotary_sin": np.ones((9, 4)), "rotary_interleaved": False, "rotary_seqlens": np.array([3, 4]),
           "return_softmax_lse": True}
-# Arguments that change the mask and are not read, each with such a value.
+# Arguments that change the mask and are not read, each with a value other than its default.
 UNREAD = {"cache_batch_idx": np.array([1, 0]), "cache_leftpad": np.array([1, 2]), "block_table": np.ones((2, 3), int),
           "page_table": np.ones((2, 3), int), "cu_seqlens_k_new": np.array([0, 1, 2]),
           "gather_kv_indices": np.ones((2, 7, 4), int), "score_mod": lambda *_: 0, "mask_mod": lambda *_: True,
           "block_sparse_tensors": object(), "block_sparse_tensors_bwd": object(),
           "full_block_cnt": np.ones((1, 1, 1), int), "full_block_idx": np.ones((1, 1, 1, 1), int),
           "mask_block_cnt": np.ones((1, 1, 1), int), "mask_block_idx": np.ones((1, 1, 1, 1), int)}
-# Values of the arguments that are read, alone and together.
+# Values for the arguments that are read, alone and together.
 READ = [{"causal": True}, {"window_size": (3, 1)}, {"window_size": (2, 0)}, {"attention_chunk": 3},
         {"causal": True, "window_size": (3, 5)}, {"causal": True, "attention_chunk": 4},
         {"window_size": (1, 2), "attention_chunk": 4}]

@@ -96,11 +96,11 @@ def test_ctrl_c_stops_every_long_call():
         assert (status, stderr) == (0, ""), name
         assert printed, f"{name}: ended before it was interrupted"
         seconds, count = printed.split()
-        # Where the machine is idle: 0.01 to 0.1 s. Without an end they take hours.
+        # On an idle machine this takes 0.01 to 0.1 s; calls that are not stopped take hours.
         assert float(seconds) < 60 and count == "10", (name, printed)
 
 
-# A thread for each long call, which asks as long as it may.
+# A daemon thread for each long call, which repeats it forever.
 DAEMONS = HEAD + "".join(f"""
 def ask_{number}():
     while True:

@@ -90,7 +90,7 @@ def test_the_mask_of_an_unknown_kernel_is_solved_from_its_output(monkeypatch):
     assert "queries obey window:keys=20" in call.applied
 
 
-# Held in a tuple, where nothing exchanges it: a kernel of which only the outside is seen.
+# Functions in a tuple cannot be replaced by watched ones, so this kernel is only seen from outside.
 KERNELS = (functional.scaled_dot_product_attention,)
 
 

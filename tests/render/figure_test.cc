@@ -1,4 +1,4 @@
-// What all drawings share: panels, axes, colours and words.
+// Tests what all drawings have in common: panels, axes, colours and words.
 #include "maskctl/render/figure/figure.h"
 
 #include <algorithm>

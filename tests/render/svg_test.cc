@@ -29,8 +29,8 @@ Index occurrences(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Whether every tag closes and no other '<' stands in the text: enough to see that names broke
-/// nothing.
+/// True if every tag is closed and the text has no other '<', which is enough to see that a name
+/// broke nothing.
 bool well_formed(const std::string& text) {
   static const std::regex tag("<(/?)([a-zA-Z]+)((?:\\s+[a-zA-Z:-]+=\"[^\"<]*\")*)\\s*(/?)>");
   std::vector<std::string> open;

@@ -102,8 +102,8 @@ inline MistakenResult attend(const MistakenCall& c) {
   return result;
 }
 
-/// A mistake: the words by which verify must name it, and the results that it gives. Absent where
-/// the call has nothing to get wrong in this way.
+/// A mistake: the words by which verify must name it, and the results that it gives. A call has
+/// only the mistakes that are possible in it.
 struct Mistake {
   std::string words;  // alternatives with | between them
   MistakenResult results;
@@ -213,8 +213,8 @@ class MistakeMaker {
     return out;
   }
 
-  /// How far apart two results are, in units of the rounding of most elements; an element that is
-  /// finite in one of them alone is infinitely far.
+  /// The largest difference of two results, in units of the rounding of most elements; infinite if
+  /// an element is finite in only one of them.
   double apart(const MistakenResult& a, const MistakenResult& b) const {
     const double unit = outputs_ == DType::kBFloat16  ? 0x1p-9
                         : outputs_ == DType::kFloat16 ? 0x1p-12
@@ -353,7 +353,8 @@ class MistakeMaker {
     all.push_back({"rows of zeros", std::move(nothing)});
   }
 
-  /// Three keys of logit 0 and value 0 in every denominator.
+  /// Adds the mistake of counting three empty cache slots, with logit 0 and value 0, in every
+  /// denominator.
   void of_slots(std::vector<Mistake>& all) {
     MistakenResult slots = right_;
     const MistakenCall& c = call_;

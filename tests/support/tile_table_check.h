@@ -10,7 +10,7 @@
 
 namespace maskctl::twin {
 
-/// Whether a payload, which stores the cells of one partial tile, has this cell open.
+/// True if this cell is open in a payload, which stores the cells of one partial tile.
 inline bool is_open(const TilePayloads& pools, PayloadId id, Index row, Index key) {
   if (id >= 0) {
     const Run open = pools.intervals.at(as_size(Index{id} * pools.rows + row));

@@ -216,7 +216,8 @@ void check_cells(const Chain& chain, const Term& term, const Sizes& sizes) {
   }
 }
 
-/// Whether the term needs as many queries as keys: it has document ids, or padding of queries.
+/// True if the term needs as many queries as keys, because it has document ids or padding of
+/// queries.
 bool needs_square(const std::string& text) {
   return text.find("doc[") != text.npos || text.find("ids[") != text.npos ||
          text.find(" < length[b]") != text.npos;

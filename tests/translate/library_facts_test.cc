@@ -1,5 +1,5 @@
-// What libraries compute where their conventions surprise, on all small sizes. Each rule is written
-// here as the library's source or documentation states it, and the source is named.
+// Tests what libraries compute where their conventions may surprise, on all small sizes. Each rule
+// is written here as the library's source or documentation states it, and the source is named.
 #include <functional>
 #include <string>
 #include <vector>

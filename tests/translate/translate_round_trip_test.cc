@@ -74,8 +74,8 @@ std::string code_of(const Translation& translation) {
   return out;
 }
 
-/// Whether a note says that the code means another mask than the chain: it leaves something out or,
-/// unless `square`, it is for Q = K only.
+/// True if a note says that the code means another mask than the chain: it leaves something out, or
+/// (unless `square`) holds for Q = K only.
 bool told(const Translation& translation, bool square) {
   for (const std::string& note : translation.notes) {
     if (note.find("batch entry") != note.npos || note.find("documents: ") != note.npos) return true;
@@ -87,7 +87,7 @@ bool told(const Translation& translation, bool square) {
   return false;
 }
 
-/// Whether both chains give the same mask of a size.
+/// True if both chains give the same mask of this size.
 bool same(const Chain& a, const Chain& b, std::pair<Index, Index> size) {
   const Mask full(full_plane(size.first, size.second));
   return zip(Op::kXor, maskctl::apply(full, a), maskctl::apply(full, b)).count() == 0;

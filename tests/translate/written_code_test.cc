@@ -1,4 +1,4 @@
-// What translate writes is parsed by Python itself, for every rule and library.
+// Tests that Python itself can parse the code that translate writes, for every rule and library.
 #include <sys/wait.h>
 
 #include <array>
@@ -36,8 +36,8 @@ for text in sys.stdin.read().split("\0")[:-1]:
         print(f"{library}: {error}\n{code}")
 )";
 
-/// What Python says of pieces of code, each a library's name, a line end and lines; "" for no
-/// error.
+/// The errors of Python about pieces of code, each of which is the name of a library, a line end
+/// and the code; "" if there is none.
 std::string python_errors(const std::set<std::string>& pieces) {
   std::FILE* file = std::tmpfile();
   REQUIRE(file);
@@ -57,7 +57,7 @@ std::string python_errors(const std::set<std::string>& pieces) {
   return out;
 }
 
-/// Whether a mask of this shape takes the step: its arrays may not fit.
+/// True if the step can be applied to a mask of this shape, which its arrays may not fit.
 bool fits(const Step& step, const MaskShape& shape) {
   try {
     maskctl::apply(full_mask(shape.batch, shape.heads, shape.queries, shape.keys), step);

@@ -24,7 +24,7 @@ using namespace maskctl::attention;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What each part says of one row.
+/// The partial results for one row.
 struct Row {
   std::vector<std::vector<double>> outs;  // [part][element]
   std::vector<double> lses;               // natural logarithms
@@ -40,7 +40,7 @@ struct Shape {
   Index rows() const { return batch * heads * queries; }
 };
 
-/// A merge of one row, written as a kernel would.
+/// A function that merges one row as a kernel would.
 using Merger = std::function<Merged(const Row&)>;
 
 Merged weighed(const Row& row, const std::vector<double>& weights, double lse) {
@@ -76,7 +76,7 @@ double log_of_sum(const std::vector<double>& lses, double factor) {
 
 Merged right(const Row& row) { return weighed(row, powers(row.lses, 1), log_of_sum(row.lses, 1)); }
 
-/// A mistake, and the words that the verdicts on out and lse have for it; empty: they are right.
+/// A mistake, and the words for it in the verdicts on out and on lse; empty if that array is right.
 struct Planted {
   std::string out, lse;
   Merger merge;
@@ -166,8 +166,7 @@ std::vector<Planted> planted(Index parts) {
   return out;
 }
 
-/// Partial results of random logits: normal outputs, lse of a few units, and some parts without
-/// keys.
+/// Draws partial results: normal outputs, lse values of a few units, and some parts without keys.
 class Maker {
  public:
   explicit Maker(unsigned seed) : engine_(seed) {
@@ -199,7 +198,7 @@ class Maker {
     });
   }
 
-  /// The call in which the rows that `in` allows are merged by `merge`, and others right.
+  /// A call in which the rows with in(row) are merged by `merge`, and all others correctly.
   MergeCall call(const Merger& merge, const std::function<bool(Index)>& in = {}) const {
     MergeCall out;
     out.layout = layout_;

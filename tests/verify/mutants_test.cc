@@ -116,8 +116,8 @@ PlainCall plain(const Mutants& of, const Mutant& mutant) {
   return c;
 }
 
-/// Changes the cells that the truth lists, which must be all, each of the other kind before. Of an
-/// inverted mask it may list a part, as that has more rectangles than are kept.
+/// Changes the cells that the truth lists, and checks that they had the other state before and are
+/// all that it counts. For an inverted mask all cells are changed, because the list may be cut.
 void change_cells(const MutantTruth& truth, PlainCall& c) {
   if (truth.kind == "mask-inverted") {
     CHECK(truth.opened + truth.closed == static_cast<Index>(c.open.size()));
@@ -171,7 +171,7 @@ void reorder(const PlainCall& c, const std::vector<Index>& order, PlainResult& r
   }
 }
 
-/// Changes what the kinds of the group kCall do before the softmax.
+/// Changes the call as mutants of the group kCall do before the softmax.
 void change_call(const MutantTruth& truth, PlainCall& c) {
   if (truth.kind == "scale-one") c.scale = 1;
   if (truth.kind == "scale-twice") c.scale = 1 / static_cast<double>(c.dim);
@@ -196,7 +196,7 @@ void change_call(const MutantTruth& truth, PlainCall& c) {
   }
 }
 
-/// Changes what the kinds of the group kResult do after the softmax.
+/// Changes the results as mutants of the group kResult do after the softmax.
 void change_result(const MutantTruth& truth, const PlainCall& c, PlainResult& r) {
   const std::vector<Index> said = numbers_in(truth.text);
   std::vector<Index> order(as_size(c.queries));
@@ -262,7 +262,7 @@ double most_apart(const Tensor& seen, const std::vector<double>& expected) {
   return most;
 }
 
-/// The most weight of a row that was taken, or given.
+/// The largest weight that some row lost or gained.
 double moved_weight(const PlainCall& c, const std::vector<double>& before,
                     const std::vector<double>& after) {
   double most = 0;
@@ -323,7 +323,7 @@ TEST_CASE("mutants are wrong in the way that their truth says", "[mutants]") {
   }
 }
 
-/// The cells of the truth must be those where two formulas differ.
+/// Checks that the cells of the truth are those in which two formulas differ.
 template <typename Right, typename Wrong>
 void check_formula(const Mutants& of, const Mutant& mutant, const Right& right,
                    const Wrong& wrong) {

@@ -77,7 +77,7 @@ attention::FullVerdict asked(const MistakenCall& c, const std::vector<double>& o
   return judge_fully(judged(c), results(c, out, dtype));
 }
 
-/// A way to be wrong; `right` is the output of the call.
+/// Makes an output wrong; `right` is the output of the call.
 struct Trick {
   const char* name;
   std::function<void(const MistakenCall& call, std::vector<double>& right)> apply;
@@ -193,7 +193,7 @@ TEST_CASE("red team: no output of a wrong kernel is called right", "[values]") {
   CHECK(tried >= 60);
 }
 
-/// The output under a mask in which these cells are the other way round.
+/// The output under a mask in which these cells are inverted.
 std::vector<double> with_cells(MistakenCall call,
                                const std::vector<std::pair<Index, Index>>& cells) {
   for (const auto& [i, j] : cells) {

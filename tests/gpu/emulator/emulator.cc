@@ -61,7 +61,7 @@ void happens_before(char&) {}
 void happens_after(char&) {}
 #endif
 
-/// Where a thread of the host or a fiber goes on: what __builtin_setjmp() stores.
+/// The point at which a host thread or a fiber continues, as __builtin_setjmp() stores it.
 using Jump = std::array<void*, 5>;
 
 /// A stack as the address sanitizer knows it.
@@ -191,7 +191,7 @@ class Block {
 
 thread_local Block running;
 
-// What a fiber runs: its thread of one block after the other.
+// The function that a fiber runs: its thread of each block in turn.
 void Block::enter() {
   Block& block = running;
   block.scheduler_stack_ = enter_stack(nullptr);

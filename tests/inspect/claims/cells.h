@@ -1,4 +1,4 @@
-// The cells of a mask as a plain array, and what findings say about rows and planes of it.
+// The cells of a mask as a plain array, and questions about its rows and planes.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace maskctl::test {
 
-/// The cells of a mask, one by one. A batch entry or head that all share is read for each.
+/// Copies the cells of a mask. An entry that all batches or heads share is copied for each.
 class PlainCells {
  public:
   explicit PlainCells(const Mask& mask)
@@ -26,7 +26,7 @@ class PlainCells {
   Index heads() const { return heads_; }
   Index queries() const { return queries_; }
   Index keys() const { return keys_; }
-  /// The key of query 0, where the last query is the last key.
+  /// The index of the key of query 0, if the last query belongs to the last key.
   Index shift() const { return keys_ - queries_; }
   bool open(Index b, Index h, Index q, Index k) const {
     return open_[row_of(b, h, q) * static_cast<std::size_t>(keys_) + static_cast<std::size_t>(k)] !=
@@ -34,14 +34,14 @@ class PlainCells {
   }
 
   using InPlane = std::function<bool(Index q, Index k)>;
-  /// How many cells of a plane are open, of those for which `counts` holds?
+  /// The number of open cells of a plane for which counts(q, k) is true.
   Index open_cells(Index b, Index h, const InPlane& counts) const {
     Index out = 0;
     for (Index q = 0; q < queries_; ++q)
       for (Index k = 0; k < keys_; ++k) out += open(b, h, q, k) && counts(q, k);
     return out;
   }
-  /// How many cells of a plane are there for which `counts` holds?
+  /// The number of cells of a plane for which counts(q, k) is true.
   Index all_cells(const InPlane& counts) const {
     Index out = 0;
     for (Index q = 0; q < queries_; ++q)
@@ -86,20 +86,20 @@ class PlainCells {
       return q >= rows.begin && q < rows.end;
     });
   }
-  /// Whether all tokens from one to the other see each other, so that they are a group.
+  /// True if all tokens from one to the other see each other, so that they are in a group.
   bool are_group(Index b, Index h, Index one, Index other) const {
     const Index low = std::min(one, other);
     return low >= shift() && std::max(one, other) < group_ends_[row_of(b, h, low - shift())];
   }
 
-  /// How many of the planes, batch by head, does the predicate hold of?
+  /// The number of planes for which the predicate is true.
   Index planes(const std::function<bool(Index b, Index h)>& holds) const {
     Index out = 0;
     for (Index b = 0; b < batch_; ++b)
       for (Index h = 0; h < heads_; ++h) out += holds(b, h);
     return out;
   }
-  /// How many rows of all planes does the predicate hold of?
+  /// The number of rows, in all planes, for which the predicate is true.
   Index rows(const std::function<bool(Index b, Index h, Index q)>& holds) const {
     Index out = 0;
     for (Index b = 0; b < batch_; ++b)

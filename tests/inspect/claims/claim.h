@@ -1,4 +1,5 @@
-// What a test has of each finding: when it is true, and calls of check with it and without it.
+// For each finding: a predicate that says whether it is true, and calls of check that provoke it or
+// just miss it.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +23,17 @@ struct Example {
   bool nowhere = false;  // whether the finding is about a whole array or mask, and names no place
 };
 
-/// Of each finding: `Example example()`, and `bool holds(const Claimed&)`, whether it is true, a
-/// predicate over plain cells, ids and numbers, which shares no code with what it judges. Where the
-/// questions that claims_test.cc draws do not have it, `CheckedMask question()` is one that has.
-/// The tests do not compile without the claim of a finding.
+/// A specialization for each finding has `Example example()` and `bool holds(const Claimed&)`,
+/// which says whether the finding is true. It reads plain cells, ids and numbers, and shares no
+/// code with check. If the questions that claims_test.cc draws do not have the finding,
+/// `CheckedMask question()` returns one that has. Without a specialization the tests do not
+/// compile.
 template <FindingId>
 struct Claim;
 
 // Arrays for examples.
 
-/// An array [tokens,tokens] of bool, or of the shape given, which has as many elements.
+/// Makes a bool array [tokens,tokens], or reshapes it to `shape`, which must have as many elements.
 inline Tensor bools(Index tokens, const std::function<bool(Index q, Index k)>& open,
                     std::vector<Index> shape = {}) {
   if (shape.empty()) shape = {tokens, tokens};

@@ -1,4 +1,4 @@
-// A finding with the question that it answers, and what predicates read of both.
+// A finding, the question that check was asked, and helpers with which predicates read both.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ struct Claimed {
   Index k() const { return at(finding.where.key); }
   Index count() const { return finding.count; }
 
-  /// The rows of an array of numbers, and the entry at which the finding points.
+  /// One row of an array of ids or positions.
   static std::vector<std::int64_t> row(const Tensor& array, Index b) {
     const std::vector<std::int64_t> all = as_int64(array, "ids");
     const Index length = array.extent(array.rank() - 1);
@@ -49,7 +49,7 @@ struct Claimed {
     }
     return out;
   }
-  /// True of some array of the form: `holds` of the row and the entry of the finding.
+  /// True if `holds` is true for the row and entry of the finding in some array of this form.
   bool any_row(DocumentForm form,
                const std::function<bool(const std::vector<std::int64_t>& row, Index entry,
                                         std::int32_t pad)>& holds) const {
@@ -78,7 +78,8 @@ struct Claimed {
   static Index batches(const PlainCells& cells, const Documents& documents) {
     return std::max({cells.batch(), documents.q.extent(0), documents.kv.extent(0)});
   }
-  /// How many open cells have this predicate of the ids of their query and key, padding as nothing.
+  /// The number of open cells for which `holds` is true of the ids of their query and key; padding
+  /// has no id.
   Index cells_with(const std::function<bool(std::optional<std::int32_t>,
                                             std::optional<std::int32_t>)>& holds) const {
     const Documents documents = *this->documents();
@@ -91,7 +92,7 @@ struct Claimed {
     return out;
   }
 
-  /// The mask before the step of this number, counted from 1, as the twin of the steps makes it.
+  /// The mask before step `number`, counted from 1, as the twin computes it.
   twin::Dense before(Index number) const {
     const PlainCells start(*given.start);
     const twin::Dense dense =
@@ -106,13 +107,14 @@ struct Claimed {
   Index number_after(const std::string& words) const {
     return std::stoll(finding.message.substr(finding.message.find(words) + words.size()));
   }
-  /// The cells that the steps of a text leave open, in a mask of this shape.
+  /// The cells that the steps in `text` leave open in a mask of this shape.
   twin::Dense made_by(const std::string& text) const {
     const Chain chain = text == "full" ? Chain{} : load_chain(std::array{text}, {});
     return twin::run_chain(
         twin::Dense(cells.batch(), cells.heads(), cells.queries(), cells.keys(), true), chain);
   }
-  /// How many cells differ from those of `other`, all of them and without rows of opened padding.
+  /// The numbers of cells that differ from `other`: all of them, and those outside of opened
+  /// padding rows.
   std::array<Index, 2> differing(const twin::Dense& other) const {
     std::array<Index, 2> out{};
     for (Index b = 0; b < cells.batch(); ++b)

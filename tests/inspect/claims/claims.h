@@ -13,7 +13,7 @@
 
 namespace maskctl::test {
 
-/// The claim of a finding that is known when the tests run.
+/// The claim of a finding that is chosen at run time.
 struct AnyClaim {
   Example (*example)();
   bool (*holds)(const Claimed&);

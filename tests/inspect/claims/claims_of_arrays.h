@@ -1,4 +1,4 @@
-// What makes findings about arrays true: cumulative lengths, ids, positions, elements.
+// Says when findings about arrays are true: cumulative lengths, ids, positions, elements.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ inline std::int64_t row_at(const Row& row, Index i) { return row[static_cast<std
 inline DocumentSource ends(const Tensor& array) {
   return {.form = DocumentForm::kCuSeqlens, .q = array};
 }
-/// Causal on six tokens; `last` closes key 5 for query 0, -inf all other later keys.
+/// A causal bias of six tokens. For query 0 and key 5 it holds `last`, for all other later keys
+/// -inf.
 inline Tensor causal_bias(float last) {
   Tensor out(DType::kFloat32, {6, 6});
   for (Index q = 0; q < 6; ++q)

@@ -1,4 +1,4 @@
-// What makes findings about several arrays of one batch true, over plain ids and numbers.
+// Says when findings about several arrays of one batch are true, from plain ids and numbers.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Described {
   std::int64_t at(Index b, Index i) const {
     return rows[rows.size() == 1 ? 0 : static_cast<std::size_t>(b)][static_cast<std::size_t>(i)];
   }
-  /// Whether the token is one and no padding; nothing where the array does not say.
+  /// True if the token is real and not padding; nothing if the array does not say.
   std::optional<bool> is_real(Index b, Index i) const {
     if (flags) return at(b, i) != 0;
     if (is(DocumentForm::kPositions)) return std::nullopt;
@@ -57,7 +57,8 @@ class TwoDescribed {
   }
   bool says(const char* words) const { return message_.find(words) != std::string::npos; }
 
-  /// The number of a token among those that cumulative lengths count: all, or the real ones.
+  /// The index of a token among the tokens that cumulative lengths count: all tokens, or only real
+  /// ones.
   std::optional<Index> number(const Described& ends, Index b, Index i) const {
     const Described& other = &ends == &first() ? second() : first();
     Index real = 0;
@@ -80,8 +81,8 @@ class TwoDescribed {
     const auto number = this->number(one, b, i);
     return number && std::ranges::count(one.rows[0], *number) > 0;
   }
-  /// How many tokens of documents of the first array are padding for the second; -1 if one of them
-  /// stands before another token of its document.
+  /// The number of tokens in documents of the first array that are padding in the second; -1 if one
+  /// of them is before another token of its document.
   Index padded_ends() const {
     Index out = 0;
     for (std::size_t d = 0; d + 1 < first().rows[0].size(); ++d) {
@@ -111,7 +112,7 @@ class TwoDescribed {
     if (source.q.elements() > 0) add_array(source.q, false, source.text);
     if (source.real) add_array(*source.real, true, source.real_text);
   }
-  /// Whether the token is padding for some array.
+  /// True if the token is padding in some array.
   bool is_padding(Index b, Index i) const {
     return std::ranges::any_of(all_, [&](const Described& one) {
       return !one.is(DocumentForm::kCuSeqlens) && !one.is_real(b, i).value_or(true);
@@ -126,7 +127,7 @@ inline DocumentSource described(DocumentForm form, const Tensor& array, std::str
   return {.form = form, .q = array, .text = std::move(name)};
 }
 
-/// Whether two arrays of a batch say what the message says of them.
+/// True if two arrays of a batch contradict each other as the message says.
 inline bool descriptions_differ(const Claimed& claim) {
   const TwoDescribed two(claim);
   const Index b = claim.b(), i = claim.at(claim.finding.where.entry);
@@ -153,7 +154,7 @@ inline bool descriptions_differ(const Claimed& claim) {
   return two.says("more than") && tokens(first) > tokens(second);
 }
 
-/// Whether all contradictions of two arrays are padding at the ends of documents of the first.
+/// True if the two arrays differ only in padding at the ends of documents of the first.
 inline bool lengths_are_padded(const Claimed& claim) {
   const TwoDescribed two(claim);
   return two.first().is(DocumentForm::kCuSeqlens) && two.padded_ends() == claim.count();

@@ -1,4 +1,4 @@
-// What makes findings true that hold a mask against documents, or a bias.
+// Says when findings are true that compare a mask with documents or with a bias.
 #pragma once
 
 #include <cstdint>

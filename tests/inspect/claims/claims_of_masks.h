@@ -1,4 +1,4 @@
-// What makes findings about the mask alone true.
+// Says when findings about the mask alone are true.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace maskctl::test {
 
-/// Which image a token belongs to: tokens 4 to 7 and 20 to 22 do, all others are text, 0.
+/// The image of a token: tokens 4 to 7 and 20 to 22 are in images, all others are text (0).
 inline Index image(Index token) {
   if (4 <= token && token < 8) return 1;
   return 20 <= token && token < 23 ? 2 : 0;
@@ -213,8 +213,8 @@ struct Claim<FindingId::kDecodeFirstKey> {
   }
 };
 
-/// Whether each query sees the key before its own, counted from the last key, and no later one, in
-/// planes that are open somewhere.
+/// True if, in each plane with open cells, every query sees the key before its own and no later
+/// key. Queries are aligned with the last keys.
 inline bool ends_before_own(const PlainCells& cells) {
   return cells.planes([&](Index b, Index h) {
     if (cells.open_cells(b, h) == 0) return true;

@@ -1,4 +1,4 @@
-// What makes findings about steps true.
+// Says when findings about steps are true.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ class Questions {
     Chain out;
     while (std::ssize(out) < count) {
       Step one = maker.step(*known[static_cast<std::size_t>(pick(0, std::ssize(known) - 1))]);
-      // The twin of the steps does not draw as numpy does.
+      // The twin of random steps does not draw numbers as numpy does.
       if (to_text(Chain{one}, "ids.npz").find("stream=numpy") == std::string::npos) {
         out.push_back(std::move(one));
       }
@@ -115,7 +115,7 @@ class Questions {
   std::mt19937_64 random_;
 };
 
-/// The plane to which a finding leads, if it is small.
+/// A drawing of the plane to which a finding leads, if it is small.
 std::string drawn(const PlainCells& cells, const Location& where) {
   std::string out;
   if (cells.keys() > 80) return out;
@@ -128,7 +128,7 @@ std::string drawn(const PlainCells& cells, const Location& where) {
   return out;
 }
 
-/// Asks check(), and the predicate of each finding; says which are false.
+/// Asks check(), and fails for each finding whose predicate is false.
 void judge(const CheckedMask& question, const std::string& text, std::set<FindingId>& said) {
   CheckResult result;
   try {

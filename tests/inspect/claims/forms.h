@@ -18,7 +18,8 @@ class FormMaker {
  public:
   explicit FormMaker(unsigned seed) : random_(seed) {}
 
-  /// A mask of at most 3 batch entries, 4 heads and 64 tokens; of more keys in one of 16.
+  /// Draws a mask of at most 3 batch entries, 4 heads and 64 tokens; one mask in 16 has 129 to 300
+  /// tokens.
   Mask draw() {
     tokens_ = pick(0, 15) == 0 ? pick(129, 300) : pick(1, pick(0, 1) ? 64 : 16);
     batch_ = pick(1, 3);
@@ -43,7 +44,8 @@ class FormMaker {
   static Index at(const std::vector<Index>& all, Index i) {
     return all[static_cast<std::size_t>(i)];
   }
-  /// Numbers that grow by 1 now and then: documents, groups, frames.
+  /// Draws numbers that increase by 1 at random tokens, such as those of documents, groups or
+  /// frames.
   std::vector<Index> stretches(Index mean) {
     std::vector<Index> out = numbers(0, 0);
     for (std::size_t i = 1; i < out.size(); ++i) out[i] = out[i - 1] + (pick(1, mean) == 1);
@@ -174,7 +176,7 @@ class FormMaker {
     return out;
   }
 
-  /// One rule for all planes, one for each batch entry or head, or both: their product.
+  /// Draws one rule for all planes, one for each batch entry or head, or the intersection of both.
   Tensor planes() {
     const Index kind = pick(0, 4), n = tokens_;
     const Index queries = pick(0, 4) == 0 ? pick(1, n) : n;

@@ -10,8 +10,9 @@
 
 namespace maskctl::test {
 
-/// Some query does not see its own token, or its own block where a key stands for several queries;
-/// and all later keys or most keys are open, or the closed cells are a square from token 0 on.
+/// True if some query does not see its own token (or its own block, if a key stands for several
+/// queries), and all later keys or most keys are open, or the closed cells are a square from token
+/// 0 on.
 inline bool hides_selves(const PlainCells& cells, Index b, Index h) {
   const Index queries = cells.queries(), keys = cells.keys(), all = queries * keys;
   const Index block = queries > keys && queries % keys == 0 ? queries / keys : 1;
@@ -27,8 +28,8 @@ inline bool hides_selves(const PlainCells& cells, Index b, Index h) {
          (cells.open_cells(b, h) == all - side * side && cells.open_cells(b, h, inside) == 0);
 }
 
-/// Queries see later keys, and no earlier ones or less than half of them. Rows of opened padding do
-/// not count, if there are any. A key may stand for a block of queries.
+/// True if queries see later keys, and no earlier ones or less than half of them. Opened padding
+/// rows do not count. A key may stand for a block of queries.
 inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
   const Index queries = cells.queries(), keys = cells.keys();
   const Index block = queries > keys && queries % keys == 0 ? queries / keys : 1;
@@ -43,9 +44,9 @@ inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
   return holds(true) || holds(false);
 }
 
-/// Fewer cells after their query's own key are open than closed, of queries that see themselves and
-/// not all, tokens left out that see each other. Some query sees itself, an earlier key and no
-/// later one.
+/// True if, for later keys, fewer cells are open than closed, in rows that see themselves but not
+/// all keys, and outside of groups of tokens that see each other; and some query sees itself, an
+/// earlier key and no later one.
 inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
   const auto alone = [&](Index q, Index k) {
     const Index own = q + cells.shift();
@@ -65,8 +66,9 @@ inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
   return causal > 0 && 2 * cells.open_cells(b, h, alone) < cells.all_cells(alone);
 }
 
-/// A query of a plane that is not wholly open sees a later key; without `all`, tokens are left out
-/// that see all. Planes in which at most one query sees itself hold padding.
+/// True if some query sees a later key, in a plane that is not fully open. Without `all`, rows that
+/// see all keys do not count. Planes in which at most one query sees itself hold padding and do not
+/// count.
 inline bool sees_future(const PlainCells& cells, Index b, Index h, bool all) {
   const auto self = [&](Index q, Index k) { return k == q + cells.shift(); };
   if (cells.open_cells(b, h, self) < 2) return false;
@@ -137,7 +139,8 @@ inline AcrossBorders across_borders(const PlainCells& cells, Index b, Index h,
   return out;
 }
 
-/// One batch entry, or one head, differs from all others in that many cells, and those are equal.
+/// True if one batch entry or head differs from all others in the number of cells of the message,
+/// and the others are equal.
 inline bool differs_from_equals(const Claimed& claim) {
   const PlainCells& cells = claim.cells;
   const bool of_batch = claim.finding.message.starts_with("batch entry");
@@ -163,16 +166,17 @@ inline bool differs_from_equals(const Claimed& claim) {
   return here && lines > 2 && differing(odd, usual) == claim.finding.count;
 }
 
-/// The row and all before it see no key, and no query sees their tokens.
+/// True if this row and all earlier ones see no key, and no query sees their tokens.
 inline bool is_left_padding(const PlainCells& cells, Index b, Index h, Index q) {
-  // Queries are the keys of the same numbers: all of them, or the first of a static cache.
+  // Query i belongs to key i, also if a static cache has more keys than queries.
   const auto past_own = [](Index row, Index k) { return k > row; };
   return (cells.shift() == 0 || (cells.shift() > 0 && cells.open_cells(b, h, past_own) == 0)) &&
          cells.open_in(b, h, {0, q + 1}, {0, cells.keys()}) == 0 &&
          cells.open_in(b, h, {0, cells.queries()}, {0, q + 1}) == 0 && cells.open_cells(b, h) > 0;
 }
 
-/// That many rows see no key; the message may say that no query sees the tokens of all or of some.
+/// True if the number of rows without keys is as the message says, and if no query sees the tokens
+/// of all or of some of them, as it says.
 inline bool empty_rows_are_true(const Claimed& claim) {
   const PlainCells& cells = claim.cells;
   const auto is_empty = [&](Index b, Index h, Index q) { return cells.seen(b, h, q) == 0; };
@@ -189,7 +193,8 @@ inline bool empty_rows_are_true(const Claimed& claim) {
          unseen <= cells.rows(is_unseen);
 }
 
-/// The row has keys, and none in the first 128 keys in which any of its 128 queries has one.
+/// True if the row has keys, but none in the first block of 128 keys that its block of 128 queries
+/// sees.
 inline bool comes_late(const PlainCells& cells, Index b, Index h, Index q) {
   constexpr Index kBlock = 128;
   const Range rows{q / kBlock * kBlock, (q / kBlock + 1) * kBlock};
@@ -200,7 +205,7 @@ inline bool comes_late(const PlainCells& cells, Index b, Index h, Index q) {
   return cells.seen(b, h, q) > 0 && cells.open_in(b, h, {q, q + 1}, keys) == 0;
 }
 
-/// How many rows of documents see keys, all of which are padding?
+/// The number of rows of documents that see keys, all of which are padding.
 inline Index rows_of_padding_keys(const Claimed& claim) {
   const Documents documents = *claim.documents();
   Index out = 0;
@@ -217,8 +222,8 @@ inline Index rows_of_padding_keys(const Claimed& claim) {
   return out;
 }
 
-/// How many cells the step of the finding opens, of those that the step closed which its message
-/// names.
+/// The number of cells that the step of the finding opens, of those that the closing step in its
+/// message had closed.
 inline Index reopened(const Claimed& claim) {
   const Index closing = claim.number_after("(step ");
   const twin::Dense closed = twin::zip(Op::kSub, claim.before(closing), claim.after(closing));
@@ -237,8 +242,8 @@ inline std::string steps_of(const Claimed& claim) {
   return open == std::string::npos ? named : named.substr(open + 2, named.size() - open - 3);
 }
 
-/// The cells of the mask, one after another, are those of the steps that the message names, in as
-/// many rows as the mask has keys.
+/// True if the cells of the mask, read row by row, are those of the steps in the message, in rows
+/// of another length.
 inline bool is_in_other_rows(const Claimed& claim) {
   const PlainCells& cells = claim.cells;
   const Index queries = cells.queries(), keys = cells.keys();
@@ -257,8 +262,8 @@ inline bool is_in_other_rows(const Claimed& claim) {
   }) == cells.batch() * cells.heads();
 }
 
-/// Whether all cells of the rectangles that a message names differ from the steps, and are as many
-/// as it counts; true of messages that name cells.
+/// True if all cells of the rectangles in the message differ from the steps, and their number is as
+/// it says. Messages that list single cells are taken as true.
 inline bool are_differing_pieces(const Claimed& claim, const twin::Dense& steps) {
   static const std::regex piece(
       R"((?:batch (\d+), )?(?:head (\d+), )?quer(?:y|ies) (\d+)(?:-(\d+))?, keys? )"

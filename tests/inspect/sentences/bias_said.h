@@ -1,4 +1,4 @@
-// Whether what info says of the numbers of a bias holds for each of its cells.
+// Judges the sentences of info about the numbers of a bias, for each of its cells.
 #pragma once
 
 #include <algorithm>
@@ -61,14 +61,14 @@ inline std::vector<bool> listed(const std::string& text, Index extent) {
   return out;
 }
 
-/// True if the number is the other one with three digits.
+/// True if `said` is `value` rounded to three digits.
 inline bool is_rounded(double said, double value) {
   if (value == 0) return said == 0;
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   return std::abs(said - value) <= 0.501 * unit;
 }
 
-/// "from -3.5 to 2": the numbers are between these, and both are among them.
+/// Judges "from -3.5 to 2": all numbers must lie between these, and both must occur.
 struct Span {
   double low, high;
   bool has_low = false, has_high = false;
@@ -80,12 +80,12 @@ struct Span {
   bool is_tight() const { return has_low && has_high; }
 };
 
-/// In how many heads the sentence is true, and of how many it speaks.
+/// The number of heads in which a sentence is true, and the number of heads that it is about.
 struct Truth {
   Index true_in = 0, said = 0;
 };
-/// In how many heads all numbers are one of the slopes times `variable`; none if a slope is that of
-/// no head with a number other than 0.
+/// The number of heads in which all numbers are one of the slopes times `variable`; 0 if one of the
+/// slopes fits no head with a number other than 0.
 template <typename F>
 Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const F& variable) {
   std::vector<bool> fits(static_cast<std::size_t>(bias.heads));
@@ -144,7 +144,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
       });
     });
   } else if (is(R"((.* \(unnormalised weights times .*\) in .*), and 0 elsewhere)")) {
-    // Each part claims its cells; all other open cells hold 0.
+    // Each part of the sentence gives the numbers of its cells; all other open cells must hold 0.
     std::vector<double> claimed(static_cast<std::size_t>(bias.queries * bias.keys), 0);
     std::string text = m[1];
     static const std::regex part(

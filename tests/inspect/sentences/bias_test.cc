@@ -1,4 +1,4 @@
-// What info says of the numbers of a bias holds for each of its cells.
+// Tests that what info says about the numbers of a bias is true of each of its cells.
 #include <algorithm>
 #include <cmath>
 #include <random>

@@ -1,5 +1,5 @@
-// Whether the sentence in which diff names a cause is true. It is read word for word, and each part
-// is asked of the plain cells of both masks and of the steps of the printed pipelines.
+// Judges whether the sentence in which diff names a cause is true. Each part is compared with the
+// plain cells of both masks and the steps of the printed pipelines.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace maskctl::test {
 
 using twin::Dense;
 
-/// What a cause claims, as it is printed.
+/// A cause as diff prints it: the sentence, and the pipelines or the edit below it.
 struct SaidCause {
   std::string text;
   bool by_pipelines = false;
@@ -51,7 +51,7 @@ class CauseSaid {
         twin::zip(Op::kXor, twin::run_chain(full, said_.a), twin::run_chain(full, said_.b)));
   }
 
-  /// What is false; empty if the sentence is true.
+  /// Returns what is false about the sentence; "" if it is true.
   std::string wrong() {
     const std::string& text = said_.text;
     if (text == "polarity inverted: B is open where A is closed") {
@@ -93,7 +93,8 @@ class CauseSaid {
   }
   Index shift() const { return a_.k - a_.q; }
 
-  /// Sentences about heads, batches and moved cells; nothing for others.
+  /// Judges sentences about the whole mask: moved cells, permuted heads or batches, one plane for
+  /// all heads. Returns nothing for other sentences.
   std::optional<bool> whole_mask(const std::string& rest) const {
     std::smatch m;
     if (std::regex_match(rest, m, compiled("all cells moved by (-?\\d+) (keys|queries)"))) {
@@ -125,7 +126,8 @@ class CauseSaid {
     if (rest == "what is open in any head for each head") return b_ == heads(true);
     return std::nullopt;
   }
-  /// "1 is A's 3, 3 is A's 1, and 4 more": all others are unmoved, or among those not listed.
+  /// Judges "1 is A's 3, 3 is A's 1, and 4 more". Heads or batches that are not listed must be at
+  /// their old place, unless they are among the 4.
   bool permuted(bool heads, std::string list) const {
     std::map<Index, Index> from;
     static const std::regex one(R"((\d+) is A's (\d+))"), more(R"(, and (\d+) more$)");
@@ -297,8 +299,8 @@ class CauseSaid {
     if (m[6].matched && !crosses(cell, number(m[6]), number(m[7]))) return "documents of a cell";
     return "";
   }
-  /// True if documents of the printed pipelines put the query in one and the key in the other, or
-  /// documents that make B's plane, or A's, but for few cells.
+  /// True if the query and the key are in the documents with these numbers: documents of a printed
+  /// pipeline, or of steps that make A's or B's plane except for a few cells.
   bool crosses(const Cell& cell, Index of_query, Index of_key) const {
     const auto says = [&](const Chain& chain) {
       return std::ranges::any_of(
@@ -311,8 +313,8 @@ class CauseSaid {
   static PlanePtr plane_in(const Mask& mask, const Cell& cell) {
     return mask.plane(mask.batch() == 1 ? 0 : cell.batch, mask.heads() == 1 ? 0 : cell.head);
   }
-  /// True if the step has documents of these numbers, and the query is in one, the key in the
-  /// other.
+  /// True if the step has documents with these numbers, and the query is in the first, the key in
+  /// the second.
   bool sees(const Step& step, const Cell& cell, Index of_query, Index of_key) const {
     const auto ids = ids_of_step(step, a_.q, a_.k);
     if (!ids) return false;
@@ -327,7 +329,7 @@ class CauseSaid {
     const Index in_q = ids->q[static_cast<std::size_t>(cell.query)],
                 in_k = ids->k[static_cast<std::size_t>(cell.key)];
     if (in_q < 0 || in_k < 0 || in_q == in_k) return false;
-    // Lengths number their documents from the first on, empty ones too.
+    // Steps with lengths number their documents from 0 on, including empty ones.
     const bool lengths = step.is<step::DocumentLengths>() || step.is<step::Within>();
     return lengths ? in_q == of_query && in_k == of_key
                    : number_of(in_q) == of_query && number_of(in_k) == of_key;
@@ -366,8 +368,10 @@ class CauseSaid {
     return twin::plane_of(a_, at.first, at.second) != twin::plane_of(b_, at.first, at.second);
   }
 
-  /// True if each of the planes that are not named, from one on, is one of those after the last one
-  /// named of a group, of which there are so many more, or one of which no step is said.
+  /// A sentence names the first planes of each group of planes with the same cause, and counts the
+  /// others (`more`). True if the planes from index `from` on, which are not named, can be
+  /// distributed among the groups so that these counts are right and the clauses of the group are
+  /// true of each plane; planes without any difference in steps need no group.
   bool are_of_groups(const std::vector<PlaneAt>& planes, std::size_t from,
                      const std::vector<Group>& groups, std::vector<Index>& more) {
     if (from == planes.size()) return std::ranges::all_of(more, [](Index n) { return n == 0; });

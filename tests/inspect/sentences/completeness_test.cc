@@ -26,8 +26,8 @@ DocumentSource given_documents(const FaultyMask& drawn) {
   return {DocumentForm::kSegments, std::move(ids), {}, -1, "ids"};
 }
 
-/// Whether the heads of each batch entry agree on the documents of their tokens, so that a mask of
-/// moved borders or of another entry's rule is a sound mask of other documents.
+/// True if the heads of each batch entry agree on the documents of their tokens. Then a mask with
+/// moved borders, or with another entry's rule, is a sound mask of other documents.
 bool is_sound_of_others(const FaultyMask& drawn) {
   const twin::Dense& cells = drawn.faulty;
   for (Index b = 0; b < cells.b; ++b) {

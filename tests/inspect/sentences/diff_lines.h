@@ -1,4 +1,4 @@
-// What makes the lines of diff true of the cells of both masks.
+// Judges the lines of a diff report by the cells of both masks.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class DiffLines {
         ids_(std::move(ids)),
         files_(std::move(files)) {}
 
-  /// What is false of a report of diff --all with blocks of 128, of SOURCEs "a" and "b"; empty if
-  /// nothing.
+  /// Returns what is false about a report of diff --all with blocks of 128, of SOURCEs "a" and "b";
+  /// "" if nothing.
   std::string wrong(const std::string& report, int status) {
     if (status != (left_.empty() ? 0 : 1)) return "exit status";
     planes_ = {};
@@ -41,7 +41,7 @@ class DiffLines {
     return planes_.are_first_of(planes_of(left_)) ? "" : "planes are left out, or told twice";
   }
 
-  /// The cells that the printed pipelines and edit leave open, of the last report.
+  /// The cells that the printed pipelines and the edit of the last report leave open.
   const std::vector<Dense>& made() const { return made_; }
 
  private:
@@ -140,7 +140,7 @@ class DiffLines {
     made_.push_back(twin::run_chain(a_, load_chain(std::array{said.text}, files_)));
     return std::ssize(differing(made_.back(), b_)) == said.except;
   }
-  /// What stands after the label in a line of the report; nothing if it has no such line.
+  /// The text after the label in its line of the report; nothing if there is no such line.
   static std::optional<std::string> after(const std::string& report, const std::string& label) {
     const std::size_t at = report.find("\n" + label);
     if (at == std::string::npos) return std::nullopt;
@@ -151,7 +151,8 @@ class DiffLines {
     const std::string text = line ? steps_said(*line).text : "every cell open";
     return text == "every cell open" ? Chain{} : load_chain(std::array{text}, files_);
   }
-  /// Asked once of each cause with the same steps: lies about other lines leave it as it is.
+  /// Judges a cause. The verdict is kept, because most planted lies are in other lines and leave
+  /// the cause unchanged.
   std::string cause_wrong(const std::string& text, const std::string& report) {
     const auto a = after(report, "A is    "), b = after(report, "B is    "),
                edit = after(report, "edit    ");

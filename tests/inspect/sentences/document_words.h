@@ -1,4 +1,4 @@
-// Whether a sentence about changed documents is true of the documents of both masks.
+// Judges whether a sentence about changed documents is true of the documents of both masks.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class DocumentsSaid {
  public:
   DocumentsSaid(const TokenIds& a, const TokenIds& b) : a_(a), b_(b) {}
 
-  /// True if the sentence says truly and completely how the documents of B differ from those of A.
+  /// True if the sentence describes exactly how the documents of B differ from those of A.
   bool holds(const std::string& text) const {
     std::smatch m;
     const auto is = [&](const std::string& pattern) {
@@ -91,7 +91,8 @@ class DocumentsSaid {
     for (const Index id : group) to[id] = *group.begin();
     return mapped(ids, to);
   }
-  /// True if the same tokens share a document in both, and the same are in none.
+  /// True if tokens that share a document in one share one in the other, and the same tokens are in
+  /// no document.
   static bool alike(const TokenIds& x, const TokenIds& y) {
     std::map<Index, Index> there{{-1, -1}}, back{{-1, -1}};
     for (const auto& [in_x, in_y] : {std::pair{&x.q, &y.q}, std::pair{&x.k, &y.k}}) {
@@ -105,7 +106,7 @@ class DocumentsSaid {
     }
     return true;
   }
-  /// The stretches of one document each, in order.
+  /// The ranges of adjacent tokens of the same document, in order.
   static std::vector<Range> parts(const std::vector<Index>& ids) {
     std::vector<Range> out;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -170,8 +171,8 @@ class DocumentsSaid {
     }
     return alike(from_a, from_b);
   }
-  /// "...; tokens 5-9 in no document": these are taken out of the documents of one side, and those
-  /// listed are joined.
+  /// Judges "...; tokens 5-9 in no document": removing these tokens from the documents of one side,
+  /// and joining the documents that are listed before, must give the documents of the other side.
   bool gaps_hold(const std::string& text) const {
     const bool in_a = text.ends_with("in no document");
     const std::size_t last = text.rfind("; ");
@@ -188,7 +189,7 @@ class DocumentsSaid {
     }
     const std::string joins = from == 0 ? "" : text.substr(0, from - 2);
     if (joins.empty()) return alike(gapped, in_a ? b_ : a_);
-    // The documents are named as they are with their gaps.
+    // The sentence names documents by the tokens that are left after the removal.
     TokenIds out = gapped;
     static const std::regex clause("(" + kDocumentsSaid + ") (merged into one|instead of one)");
     for (std::sregex_iterator i(joins.begin(), joins.end(), clause), end; i != end; ++i) {
@@ -200,8 +201,9 @@ class DocumentsSaid {
     }
     return alike(out, in_a ? b_ : a_);
   }
-  /// The documents of a list, named as in `names`. A list that is cut stands for so many more that
-  /// have the same tokens in `other`, in no document or in a single one.
+  /// Adds the documents of a list to `group`; they are named as in `names`. "and 3 more" stands for
+  /// the other documents whose tokens are in the same document of `other`, or also in none; there
+  /// must be 3 of these. False if that does not hold.
   static bool list_holds(const std::string& list, const TokenIds& names, const TokenIds& from,
                          const TokenIds& other, const std::string& what, std::set<Index>& group) {
     static const std::regex one(kDocumentSaid), more(R"(and (\d+) more$)");
@@ -232,7 +234,7 @@ class DocumentsSaid {
     if (start ? x.begin != before || y.begin != now : x.end - 1 != before || y.end - 1 != now) {
       return false;
     }
-    // A border is where a document starts, and where one ends unless the next starts there.
+    // A border is the start of a document, or its end unless the next document starts there.
     Index moved = 0;
     for (std::size_t i = 0; i < in_a.size(); ++i) {
       const bool touches =
@@ -243,7 +245,7 @@ class DocumentsSaid {
     return before != now && moved == more + 1;
   }
 
-  /// A's documents with one of another size, and all after it moved.
+  /// A's documents, with `document` changed to `size` tokens and all later documents moved by `by`.
   TokenIds resized(Index document, Index size, Index by) const {
     const auto in_a = parts(a_.k);
     TokenIds out;
@@ -260,7 +262,7 @@ class DocumentsSaid {
     out.q = out.k;
     return out;
   }
-  /// True if `with` has this document, and `without` is the same without it and all after it moved.
+  /// True if removing this document from `with`, and moving all later ones up, gives `without`.
   static bool shifted_hold(const TokenIds& with, const TokenIds& without, Index document,
                            Index first, Index last) {
     const auto in = parts(with.k), rest = parts(without.k);
@@ -277,7 +279,7 @@ class DocumentsSaid {
     return true;
   }
 
-  /// Documents numbered as they appear among the keys, then among the queries.
+  /// Numbers documents in the order in which they first appear among the keys, then the queries.
   static std::vector<Index> numbered(const TokenIds& ids) {
     std::map<Index, Index> numbers;
     std::vector<Index> out;

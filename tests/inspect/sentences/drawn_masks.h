@@ -27,7 +27,8 @@ class MaskDraws {
     return whole([this] { return plane(); });
   }
 
-  /// A mask and another one of the same queries and keys: an edited copy, or a mask of its own.
+  /// Draws two masks with the same queries and keys: a mask and an edited copy, or two unrelated
+  /// masks.
   DrawnPair pair() {
     for (;;) {
       DrawnPair out;
@@ -62,7 +63,7 @@ class MaskDraws {
       queries_ = keys_ = pick(1, 8);
     }
   }
-  /// A mask whose planes are the same, or differ by batch, by head or one by one.
+  /// Draws a mask whose planes are all equal, or differ by batch entry, by head or individually.
   template <typename F>
   Mask whole(const F& plane) {
     const Index kind = pick(0, 4);
@@ -223,7 +224,7 @@ class MaskDraws {
       return all || b * heads_ + h == at ? plane : a.plane(b, h);
     });
   }
-  /// The steps with one of them dropped, added, or with another number.
+  /// Makes the plane of the steps after one of them is dropped, added, or gets another number.
   PlanePtr changed(Chain chain) {
     const Index at = pick(0, std::ssize(chain) - 1);
     Step& step = chain[static_cast<std::size_t>(at)];
@@ -277,7 +278,7 @@ class MaskDraws {
                  cells.get(b, h, from_q, from_k);
         }));
   }
-  /// The planes of the heads or batches in another order, or those of head 0 for all.
+  /// Permutes the heads or batches, or uses head 0 for all heads.
   Mask shuffled(const Mask& a) {
     std::vector<Index> heads, batches;
     for (Index h = 0; h < heads_; ++h) heads.push_back(h);

@@ -1,5 +1,5 @@
-// How many drawn masks a law is asked about: MASKCTL_SENTENCES=100000 by hand, from draw
-// MASKCTL_SENTENCES_FROM on.
+// The number of drawn masks on which laws are tested; by hand MASKCTL_SENTENCES=100000 sets it, and
+// MASKCTL_SENTENCES_FROM the first draw.
 #pragma once
 
 #include <cstdint>

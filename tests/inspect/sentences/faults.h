@@ -16,7 +16,7 @@
 
 namespace maskctl::test {
 
-/// What the tokens of a batch entry are: those of one document share a number, padding has -1.
+/// For each token of a batch entry, the number of its document; -1 for padding.
 using TokenNumbers = std::vector<std::int32_t>;
 
 enum class Family : std::uint8_t {
@@ -40,7 +40,7 @@ inline constexpr std::array kFamilies{
     std::pair(Family::kTree, "tree"),
 };
 
-/// How heads restrict what the family leaves open.
+/// How heads restrict the cells that the family opens.
 enum class Heads : std::uint8_t { kSame, kAllLocal, kLocalAndGlobal, kSinks };
 inline constexpr std::array kHeads{std::pair(Heads::kSame, "heads alike"),
                                    std::pair(Heads::kAllLocal, "windows"),
@@ -70,10 +70,10 @@ inline constexpr std::array kFaults{
 struct FaultyMask {
   twin::Dense sound, faulty;
   std::vector<TokenNumbers> ids;  // of each batch entry
-  /// Whether the faulty mask is a sound one of the family too, with other borders or windows.
+  /// True if the faulty mask is also a sound mask of the family, with other borders or windows.
   bool sound_otherwise = false;
-  /// Whether the sound mask is one without windows, or of documents, but for a few cells of each
-  /// plane, as if these were holes, or leaks.
+  /// True if the sound mask looks like a faulty one: all its planes differ from masks without
+  /// windows, or from masks of documents, in only a few cells, which look like holes or leaks.
   bool like_faults = false;
   std::string text;
 
@@ -136,7 +136,8 @@ class FaultDraws {
       return family == Family::kWholeDocuments || k <= q || (q < prefix && k < prefix);
     }
   };
-  /// What a head leaves open: keys from `left` before the query on, and the first `sinks`.
+  /// The keys that a head leaves open: those from `left` before the query on, and the first
+  /// `sinks`.
   struct Head {
     Index left = 1000, sinks = 0;
     bool open(Index q, Index k) const { return (q - k <= left && k - q <= left) || k < sinks; }
@@ -202,8 +203,8 @@ class FaultDraws {
     return rule;
   }
 
-  /// True if each batch entry has one rule for its heads, and each head one window for all entries:
-  /// those of the mask, or some that a fault moves them to.
+  /// True if the cells follow one rule per batch entry and one window per head. Rules may have
+  /// their borders moved by up to 3 tokens, and windows may differ by 1, as faults change them.
   static bool is_sound(const twin::Dense& cells, const std::vector<Rule>& rules,
                        const std::vector<Head>& heads) {
     // For each head, the windows of all heads as they are, one token narrower and one wider: the
@@ -260,7 +261,8 @@ class FaultDraws {
       }
     return all > 0;
   }
-  /// Each document goes as far as its tokens see all before them that their heads do.
+  /// True if the planes are documents except for a few cells each. A document ends where a token no
+  /// longer sees all earlier tokens of it that its heads allow.
   static bool is_documents_but_for_leaks(const twin::Dense& cells, const std::vector<Head>& heads) {
     Index all = 0;
     for (Index b = 0; b < cells.b; ++b) {

@@ -1,4 +1,4 @@
-// What makes the words for forms without a step true of the cells of a mask.
+// Judges the words for forms that no step makes by the cells of a mask.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline std::vector<Index> numbers_said(const std::string& text) {
   return out;
 }
 
-/// "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens": a
-/// plane whose cells are these and no others.
+/// Judges "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens":
+/// the plane must have these cells and no others.
 inline bool documents_with_rules_hold(const std::string& text, const Dense& cells, Index b,
                                       Index h) {
   static const std::regex form(R"((.*), in documents of ([0-9+*]+) tokens)"),
@@ -70,8 +70,8 @@ inline bool documents_with_rules_hold(const std::string& text, const Dense& cell
   return true;
 }
 
-/// "causal, where the keys are of tokens 0-3, 7 (2 times) and of 3 more keys, and query q is token
-/// q".
+/// Judges "causal, where the keys are of tokens 0-3, 7 (2 times) and of 3 more keys, and query q is
+/// token q".
 inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Index b, Index h) {
   static const std::regex form(
       R"(causal, where the keys are of tokens (.*?)(?: and of (\d+) more keys)?, and query q is token q)");
@@ -86,7 +86,7 @@ inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Ind
     const Index times = (*at)[3].matched ? number_said((*at)[3]) : 1;
     for (Index token = first; token <= last; ++token) tokens.insert(tokens.end(), times, token);
   }
-  // Keys that no query sees are not told.
+  // The sentence leaves out keys that no query sees.
   Index seen = 0;
   for (Index k = 0; k < cells.k; ++k) seen += cells.get(b, h, cells.q - 1, k);
   if (std::ssize(tokens) + (m[2].matched ? number_said(m[2]) : 0) != seen) return false;
@@ -109,8 +109,9 @@ inline bool form_holds_of(const std::string& words, const Dense& cells, Index b,
   return documents_with_rules_hold(words, cells, b, h) || order_of_keys_holds(words, cells, b, h);
 }
 
-/// The forms of one mask, told in the order of its planes: of all of them, of those of a batch
-/// entry, or of one. None is passed over of which the words are as true.
+/// Judges the sentences about the planes of one mask in their order. A sentence is about all
+/// planes, those of a batch entry, or a single one, and must not also be true of planes that were
+/// skipped.
 class FormsTold {
  public:
   bool holds(const std::string& text, const Dense& cells) {

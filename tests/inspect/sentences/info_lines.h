@@ -1,4 +1,4 @@
-// What makes the lines of info true of the array that it was given.
+// Judges the lines of an info report by the array that info was given.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct StoredArray {
   Index extent(std::size_t from_last) const { return shape[shape.size() - 1 - from_last]; }
 };
 
-/// The cells that an array of a kind has by the definition of the kind; nothing for other kinds.
+/// The open cells of an array by the definition of its kind; nothing for kinds not defined here.
 inline std::optional<Dense> cells_of_kind(const std::string& kind, const StoredArray& array) {
   const Index rank = std::ssize(array.shape), last = array.extent(0);
   const auto value = [&](Index i) { return array.values[static_cast<std::size_t>(i)]; };
@@ -44,7 +44,7 @@ inline std::optional<Dense> cells_of_kind(const std::string& kind, const StoredA
   });
 }
 
-/// The runs of keys, "4-5", that no query of a batch entry sees in any head.
+/// The ranges of keys, such as "4-5", that no query of a batch entry sees in any head.
 inline std::vector<std::string> unseen_runs(const Dense& cells, Index b) {
   std::vector<std::string> out;
   for (Index k = 0, begin = -1; k <= cells.k; ++k) {
@@ -60,7 +60,7 @@ inline std::vector<std::string> unseen_runs(const Dense& cells, Index b) {
   return out;
 }
 
-/// "keys 4-5 (batches 0, 2), key 5, 7 and 3 more (batch 3), and 2 more batches".
+/// Judges "keys 4-5 (batches 0, 2), key 5, 7 and 3 more (batch 3), and 2 more batches".
 inline bool are_unseen(const std::string& text, const Dense& cells) {
   static const std::regex group(
       R"(keys? ([0-9, -]+?)(?: and (\d+) more)?(?: \(batch(?:es)? ([0-9, -]+?)( and \d+ more)?\))?)"
@@ -100,7 +100,7 @@ class InfoLines {
  public:
   explicit InfoLines(StoredArray array) : array_(std::move(array)) {}
 
-  /// What is false of a report; empty if nothing.
+  /// Returns what is false about a report; "" if nothing.
   std::string wrong(const std::string& report) {
     std::smatch kind;
     static const std::regex kind_line(R"(\n  kind      (\S+)\n)");
@@ -133,7 +133,7 @@ class InfoLines {
            return cell_said(m, 1) == Cell{cells.b, cells.h, cells.q, cells.k};
          }},
         {R"(  kind      (\S+))", [this](const auto& m) { return m[1] == kind_; }},
-        // An element of 1 (of a bias: of 0) opens a cell; the cells are counted in this reading.
+        // Always true: all cells are counted with 1 (0 in a bias) as open.
         {R"(  polarity  1 = may attend)", [](const auto&) { return true; }},
         {R"(  density   (.*): ([0-9,]+) of ([0-9,]+) cells? open)",
          [&cells](const auto& m) {
@@ -152,7 +152,7 @@ class InfoLines {
              for (Index h = 0; h < cells.h; ++h) planes.insert(twin::plane_of(cells, b, h).cells);
            return number_said(m[1]) == cells.b * cells.h && number_said(m[2]) == std::ssize(planes);
          }},
-        // How the program holds the mask: no claim about its cells.
+        // Not judged, because the line is about memory and not about cells.
         {R"(  memory    [0-9.]+ [KMGTPE]?i?B as [a-z +,-]+)", [](const auto&) { return true; }},
     };
   }
@@ -213,7 +213,7 @@ class InfoLines {
     return m[4].matched ? nearest == farthest && like(m[4], nearest) : std::isinf(nearest);
   }
 
-  /// Each kind that is named reads the array as some mask, and there are several.
+  /// Judges a list of kinds: it must have several, and the array must be readable as each.
   bool all_fit(const std::string& list) const {
     static const std::regex one(R"([a-z_-]+)");
     Index kinds = 0;
@@ -261,8 +261,8 @@ class InfoLines {
            std::abs(*first - std::stod(m[2])) <= 1e-5 * std::abs(*first);
   }
 
-  /// Whether some number is above 1 and most follow the one before them in their row, or begin at
-  /// 0.
+  /// True if some number is above 1, and most numbers are one above their predecessor in the row,
+  /// or start a count at 0.
   bool goes_on_by_ones() const {
     Index on = 0, above = 0;
     const Index last = array_.extent(0);

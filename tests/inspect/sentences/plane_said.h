@@ -1,4 +1,4 @@
-// Whether clauses account for all steps in which the chains of one plane of A and of B differ.
+// Judges whether clauses explain all steps in which the chains for one plane of A and of B differ.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,12 @@ struct Clause {
 class PlaneSaid {
  public:
   using Dense = twin::Dense;
-  /// `told`: the cells that the sentence names one by one, or counts.
+  /// `told` are the cells that the sentence names one by one, or counts.
   PlaneSaid(Dense a, Dense b, Dense told)
       : a_(std::move(a)), b_(std::move(b)), told_(std::move(told)) {}
 
-  /// What is false of these clauses, where the chains start from these cells; empty if nothing.
+  /// Returns what is false about the clauses if the chains start from these cells; "" if all are
+  /// true.
   std::string wrong(const std::vector<Clause>& clauses, const Dense& from_a, Chain in_a,
                     const Dense& from_b, Chain in_b) {
     idle_.clear();
@@ -39,10 +40,10 @@ class PlaneSaid {
   }
 
  private:
-  /// Inside documents, queries and keys are counted from the document's own.
+  /// Inside a document, queries and keys are counted from the first ones of the document.
   Index shift() const { return inside_ ? 0 : a_.k - a_.q; }
 
-  /// The steps that only one of two chains has.
+  /// Removes the steps that both chains have.
   static void cancel(Chain& a, Chain& b) {
     for (std::size_t i = 0; i < a.size();) {
       const auto at = std::ranges::find(b, a[i]);
@@ -55,7 +56,7 @@ class PlaneSaid {
     }
   }
 
-  /// Notes the steps that change no cell where they stand.
+  /// Collects the steps that change no cell at their place in the chain.
   void note_idle(Dense cells, const Chain& chain) {
     for (const Step& step : chain) {
       Dense next = twin::run_step(cells, step);
@@ -69,7 +70,8 @@ class PlaneSaid {
     return "(" + out + ")";
   }
 
-  /// Which steps are explained so far: alone (1), or as a pair that became each other (2).
+  /// The steps that are explained so far: alone (1), or as a pair of which one became the other
+  /// (2).
   struct Account {
     Chain a, b;
     std::vector<int> a_used, b_used;
@@ -107,7 +109,8 @@ class PlaneSaid {
     }
     return false;
   }
-  /// Clauses "... in each document": they explain how the steps inside one `within` step differ.
+  /// Judges clauses "... in each document", which explain how the steps inside a `within` step
+  /// differ.
   bool accounts_inside(const std::vector<Clause>& clauses, std::size_t from,
                        const Account& account) {
     std::size_t end = from;
@@ -138,7 +141,8 @@ class PlaneSaid {
     }
     return false;
   }
-  /// Steps that no clause names must change nothing, or come in pairs with the same cells.
+  /// True if the steps that no clause explains change nothing, or form pairs that make the same
+  /// cells.
   bool nothing_left(Account account) const {
     const auto pass_idle = [&](const Chain& chain, std::vector<int>& used) {
       for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -147,7 +151,7 @@ class PlaneSaid {
     };
     pass_idle(account.a, account.a_used);
     pass_idle(account.b, account.b_used);
-    // Several steps with the same words are said once, and so are several changes.
+    // A clause that several steps or changes share is printed only once.
     const StepsSaid steps(a_.q, a_.k, shift());
     for (const Clause& clause : *clauses_) {
       for (std::size_t i = 0; i < account.a.size(); ++i) {
@@ -191,7 +195,7 @@ class PlaneSaid {
 
   std::string words(const Step& step) const { return step_said(step, shift(), a_.q); }
 
-  /// True if B's plane has every cell of the region in this state, apart from those named singly.
+  /// True if all cells of the region have this state in B, except those that are named one by one.
   bool is_region(const step::Region& region, bool open) const {
     const auto in = [](const std::vector<Range>& ranges, Index i) {
       return ranges.empty() || std::ranges::any_of(ranges, [i](const Range& range) {
@@ -223,7 +227,7 @@ class PlaneSaid {
     }
     return clause == words(step) + " added";
   }
-  /// "the document of tokens 3-5 missing": these tokens see only each other where they are open.
+  /// Judges "the document of tokens 3-5 missing": these tokens must see only each other.
   bool is_document(const std::string& clause, const step::Region& region) const {
     const auto& lines = region.k.empty() ? region.q : region.k;
     if ((!region.q.empty() && !region.k.empty()) || lines.size() != 1 || a_.q != a_.k) return false;

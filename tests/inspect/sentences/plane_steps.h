@@ -44,7 +44,7 @@ inline void take_plane(NamedArray& map, Index batch, Index head) {
   }
   map = {std::move(out), ""};
 }
-/// Moves the only entry of an array to the member that a step without arrays has.
+/// If the array has one entry, stores it in the member for steps without an array.
 inline void single(NamedArray& each, Index& one) {
   if (each.array.elements() == 0) return;
   one = twin::number(each.array, 0);
@@ -140,7 +140,7 @@ inline Chain steps_of_plane(const Chain& chain, Index batch, Index head) {
   return out;
 }
 
-/// What a causal or window step keeps: low <= key - query <= high.
+/// The diagonals that a causal or window step keeps: low <= key - query <= high.
 struct Sides {
   std::optional<Index> low, high;
   Index centre = 0, offset = 0;
@@ -183,7 +183,7 @@ inline std::string ranges_said(const std::vector<Range>& ranges, const std::stri
   return (lone ? one : many) + " " + numbers_text(ranges, ", ", 4);
 }
 
-/// The words of rows, columns or a rectangle in this state.
+/// The words of diff for rows, columns or a rectangle in this state.
 inline std::string region_words(const step::Region& region, bool open, Index queries) {
   const std::string state = open ? " open" : " closed";
   if (region.k.empty() && region.q.size() == 1 && region.q[0] == Range{0, queries}) {
@@ -201,7 +201,7 @@ inline std::string region_words(const step::Region& region, bool open, Index que
          state;
 }
 
-/// The words for a step that only one of two masks has.
+/// The words of diff for a step that only one of two masks has.
 inline std::string step_said(const Step& step, Index shift, Index queries) {
   const auto number = [](const char* name, Index n) { return name + std::to_string(n); };
   if (step.is<step::Causal>()) return "causal";
@@ -232,7 +232,7 @@ inline std::string step_said(const Step& step, Index shift, Index queries) {
   return words_of(step);  // rules without a header: their name and numbers
 }
 
-/// The documents of the queries and of the keys, numbered as ids come; -1: in none.
+/// The document of each query and each key; -1 for none. Numbers follow the ids.
 struct TokenIds {
   std::vector<Index> q, k;
 };

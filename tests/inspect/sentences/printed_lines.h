@@ -1,5 +1,5 @@
-// What makes printed lines true: each law takes the lines of one pattern, and asks plain cells and
-// numbers. A line that no law takes is an error, so that none is printed without one.
+// Judges printed lines: each law takes the lines that match a pattern, and compares them with plain
+// cells and numbers. A line without a law is an error.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct LineLaw {
   std::function<bool(const std::smatch& parts)> holds;
 };
 
-/// The first line that is false, or that no law takes; empty if there is none.
+/// Returns the first line that is false or has no law; "" if there is none.
 inline std::string wrong_line(const std::string& report, const std::vector<LineLaw>& laws) {
   std::istringstream lines(report);
   for (std::string line; std::getline(lines, line);) {
@@ -41,7 +41,7 @@ inline std::string wrong_line(const std::string& report, const std::vector<LineL
   return "";
 }
 
-/// "12,345" as a number; large if it is none of 64 bits.
+/// "12,345" as a number; 2^60 if it has too many digits.
 inline Index number_said(std::string text) {
   std::erase(text, ',');
   return text.size() > 18 ? Index{1} << 60 : std::stoll(text);
@@ -65,7 +65,7 @@ inline Index open_cells(const Dense& cells) {
   return std::ranges::count_if(cells.cells, [](std::uint8_t cell) { return cell != 0; });
 }
 
-/// Calls f(cell) for all cells of this shape, in the order of batch, head, query and key.
+/// Calls f(cell) for all cells of this shape, by batch, head, query and key.
 template <typename F>
 void each_cell(const Dense& of, const F& f) {
   for (Index b = 0; b < of.b; ++b)
@@ -77,7 +77,7 @@ inline bool at(const Dense& cells, const Cell& cell) {
   return cells.get(cell.batch, cell.head, cell.query, cell.key);
 }
 
-/// The cells for which `holds`, in their order.
+/// The cells for which holds(cell) is true, in order.
 template <typename Holds>
 std::vector<Cell> cells_where(const Dense& of, const Holds& holds) {
   std::vector<Cell> out;
@@ -95,7 +95,7 @@ inline Index rows_of(const std::vector<Cell>& cells) {
   return std::ssize(rows);
 }
 
-/// The planes of some cells, each once and in order.
+/// The planes of some cells, each once, in order.
 inline std::vector<std::pair<Index, Index>> planes_of(const std::vector<Cell>& cells) {
   std::vector<std::pair<Index, Index>> out;
   for (const Cell& cell : cells) {
@@ -104,7 +104,7 @@ inline std::vector<std::pair<Index, Index>> planes_of(const std::vector<Cell>& c
   }
   return out;
 }
-/// A list of planes, of which all are told, or the first ones and how many more there are.
+/// The planes that a report lists, and how many more it mentions.
 struct PlanesTold {
   std::vector<std::pair<Index, Index>> told;
   Index more = 0;
@@ -116,7 +116,7 @@ struct PlanesTold {
 };
 
 inline const std::string kCellSaid = R"(batch (\d+), head (\d+), query (\d+), key (\d+))";
-/// The cell of four parts of a match, from this one on.
+/// The cell whose four indices are parts of a match, from part `first` on.
 inline Cell cell_said(const std::smatch& parts, std::size_t first) {
   const auto n = [&](std::size_t i) { return number_said(parts[first + i]); };
   return {n(0), n(1), n(2), n(3)};
@@ -144,7 +144,7 @@ struct GivenIds {
   }
 };
 
-/// "none", or "12 cells, the first at ...; 4 cells of padding open".
+/// Judges "none", or "12 cells, the first at ...; 4 cells of padding open".
 inline bool leaks_hold(const std::string& text, const Dense& cells, const GivenIds& ids) {
   static const std::regex form("(?:none|" + kCellsSaid + ", the first at " + kCellSaid + ")(?:; " +
                                kCellsSaid + " of padding open)?");
@@ -160,7 +160,7 @@ inline bool leaks_hold(const std::string& text, const Dense& cells, const GivenI
          (!m[6].matched || number_said(m[6]) == std::ssize(padding));
 }
 
-/// "query in document 3, key is padding", "both in document 2", of one cell.
+/// Judges "query in document 3, key is padding" or "both in document 2" for one cell.
 inline bool documents_hold(const std::string& text, const Cell& cell, const GivenIds& ids) {
   const Index q = ids.of_query(cell), k = ids.of_key(cell);
   const auto side = [&](const char* name, Index id) {

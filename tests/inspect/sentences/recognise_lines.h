@@ -1,4 +1,4 @@
-// What makes the lines of recognise true of the cells of a mask.
+// Judges the lines of a recognise report by the cells of the mask.
 #pragma once
 
 #include <array>
@@ -16,14 +16,15 @@
 
 namespace maskctl::test {
 
-/// The cells that the steps of a text leave open in a mask of this shape.
+/// The cells that the steps in `text` leave open in a mask of this shape.
 inline Dense made_by_text(const std::string& text, const Dense& shape, const BindContext& files) {
   const Dense full(shape.b, shape.h, shape.q, shape.k, true);
   if (text.empty() || text == "every cell open") return full;
   return twin::run_chain(full, load_chain(std::array{text}, files));
 }
 
-/// What f() says is false: also steps that cannot be read, or do not fit the mask.
+/// Calls f(), which returns what is false. Steps that cannot be read or do not fit the mask count
+/// as false, too.
 template <typename F>
 std::string or_unfit(const F& f) {
   try {
@@ -35,8 +36,8 @@ std::string or_unfit(const F& f) {
   }
 }
 
-/// How many cells differ from the nearest mask that opens every cell, none, or those from one
-/// diagonal to another: what somebody would try by hand.
+/// The number of cells in which the mask differs from the nearest simple one: all open, none open,
+/// or a diagonal band, as a user would try by hand.
 inline Index cells_off_a_band(const Dense& cells) {
   std::vector<Index> open(static_cast<std::size_t>(cells.q + cells.k)), all(open);
   each_cell(cells, [&](const Cell& cell) {
@@ -62,8 +63,8 @@ class RecogniseLines {
   RecogniseLines(const Dense& cells, std::optional<GivenIds> ids, BindContext files)
       : cells_(cells), ids_(std::move(ids)), files_(std::move(files)) {}
 
-  /// What is false of a report with this exit status; empty if nothing. `whole`: the same report
-  /// with the pipeline in full.
+  /// Returns what is false about a report with this exit status; "" if nothing. `whole` is the same
+  /// report with the pipeline in full.
   std::string wrong(const std::string& report, int status, const std::string& whole) {
     std::smatch m;
     static const std::regex line(
@@ -83,12 +84,12 @@ class RecogniseLines {
     forms_ = {};
     const std::string wrong = wrong_line(report, laws());
     if (!wrong.empty()) return wrong;
-    // A mask of a single plane has no list of planes.
+    // The report on a mask of a single plane must not list planes.
     if (cells_.b * cells_.h == 1) return planes_.told.empty() ? "" : "planes of one";
     return planes_.are_first_of(planes_of(left_)) ? "" : "planes are left out, or told twice";
   }
 
-  /// The cells that the printed pipeline leaves open, of the last report.
+  /// The cells that the pipeline of the last report leaves open.
   const Dense& made() const { return made_; }
 
  private:
@@ -112,7 +113,7 @@ class RecogniseLines {
          [this](const auto&) { return pipeline_ == "every cell open"; }},
         {"pipeline    (.*); --all prints the pipeline",
          [this](const auto& m) { return summary_holds(m[1]); }},
-        // That these steps make the mask but for some cells: the line that counts them says so.
+        // The line "unexplained" counts the cells that these steps get wrong.
         {"pipeline    (.*)", [this](const auto& m) { return m[1] == pipeline_ && is_rule(); }},
         {"form        (.*); no step says that",
          [this](const auto& m) { return forms_.holds(m[1], cells_); }},
@@ -154,9 +155,11 @@ class RecogniseLines {
     const Index open = open_cells(cells_);
     return std::min(open, std::ssize(cells_.cells) - open);
   }
-  /// A rule leaves four cells, or at most a twentieth of the open (or closed) ones.
+  /// True if the pipeline counts as a rule: it leaves at most four cells, or a twentieth of the
+  /// open (or of the closed) ones.
   bool is_rule() const { return std::ssize(left_) <= 4 || 20 * std::ssize(left_) <= fewer(); }
-  /// "no rule" is said where more is left, and nothing that is tried by hand comes nearer.
+  /// "no rule; nearest" is true if the pipeline leaves cells, but not more than the nearest mask
+  /// that a user would try by hand.
   bool is_nearest() const {
     return !left_.empty() && std::ssize(left_) <= cells_off_a_band(cells_);
   }
@@ -177,8 +180,8 @@ class RecogniseLines {
     return std::ssize(ids);
   }
 
-  /// Each part in brackets tells of that many batches, whose steps have these names and so many
-  /// documents; the parts outside of brackets stand in the pipeline as they are.
+  /// Judges a summary: each part in brackets counts batches whose steps have these names and this
+  /// many documents; text outside of brackets must be in the pipeline.
   bool summary_holds(const std::string& text) const {
     static const std::regex brackets(R"(\(([^()]*)\))"), part(R"((\d+) batch(?:es)?: ([^;]+))"),
         word(R"(([a-z-]+)(?: of (\d+)(?: to (\d+))? documents?)?)");

@@ -1,4 +1,4 @@
-// What recognise and diff count is what plain loops over the cells count.
+// Tests that the figures of recognise and diff equal those of plain loops over the cells.
 #include "maskctl/inspect/recognise/recognise.h"
 
 #include <set>
@@ -20,7 +20,7 @@ Dense broadcast(const Dense& own, const Dense& other) {
                     [&](Index b, Index h, Index q, Index k) { return own.get(b, h, q, k); });
 }
 
-/// What is wrong with the figures of a difference; empty if nothing.
+/// Returns what is wrong with the figures of a difference; "" if nothing.
 std::string figures_wrong(const MaskDiff& said, const Dense& in_a, const Dense& in_b) {
   const Dense a = broadcast(in_a, in_b), b = broadcast(in_b, in_a);
   MaskDiff want;
@@ -62,7 +62,7 @@ std::string figures_wrong(const MaskDiff& said, const Dense& in_a, const Dense& 
   return "";
 }
 
-/// What is wrong with a pipeline and the cells that it leaves; empty if nothing.
+/// Returns what is wrong with a pipeline and the cells that it leaves; "" if nothing.
 std::string recognised_wrong(const Recognised& found, const Dense& mask) {
   const Dense full =
       twin::make(mask.b, mask.h, mask.q, mask.k, [](Index, Index, Index, Index) { return true; });

@@ -1,4 +1,4 @@
-// Whether a clause says truly how a step of A became a step of B.
+// Judges whether a clause describes how a step of A became a step of B.
 #pragma once
 
 #include <regex>
@@ -13,12 +13,12 @@ namespace maskctl::test {
 
 class StepsSaid {
  public:
-  /// Steps of planes of so many queries and keys; inside documents `shift`, which is else keys -
-  /// queries, is 0.
+  /// For steps of planes with this many queries and keys. `shift` is keys - queries, or 0 inside
+  /// documents.
   StepsSaid(Index queries, Index keys, Index shift)
       : queries_(queries), keys_(keys), shift_(shift) {}
 
-  /// True if the clause says truly how step `x` of A became step `y` of B.
+  /// True if the clause describes how step `x` of A became step `y` of B.
   bool holds(const std::string& clause, const Step& x, const Step& y) const {
     std::smatch m;
     const auto is = [&](const std::string& pattern) {
