@@ -1,4 +1,4 @@
-// Reads a SOURCE with all that check() of the library wants to know of it.
+// Reads a SOURCE together with what the library's check() needs to know about it.
 #pragma once
 
 #include <string>

@@ -69,7 +69,7 @@ class Loader {
   Session& session_;
 };
 
-/// What reading an array of these cells gives.
+/// Returns what read() would return for an array of these cells.
 LoadedMask loaded_from(Mask mask);
 
 /// "m.npy | causal | window:keys=8": a SOURCE and its steps as the user wrote them, in one line,

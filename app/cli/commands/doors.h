@@ -16,16 +16,16 @@ Run declare_check_of_one(OptionList& list);
 
 struct VerifyAnswer {
   Answer answer;
-  /// The masks of attention::Judgement: the one that the results obey, and the nearest. Absent
-  /// where they are not known, and at ranks but the first.
+  /// The mask that the results obey, and the nearest mask, as in attention::Judgement. Absent if
+  /// they are not known, and on all ranks but the first.
   std::optional<Mask> obeyed, nearest;
 };
 /// Declares the options of verify. The returned function does what the command does.
 std::function<VerifyAnswer(Session& session)> declare_verify_with_masks(OptionList& list);
 
-/// Declares the options of verify, whose SOURCE is what mask_mod opens, and those that give the
-/// lists of a BlockMask: --own, --partial, --full and --block. The returned function says which of
-/// mask_mod, lists and output differs (attention::FlexAudit).
+/// Declares the options of verify, and those that name the lists of a BlockMask: --own, --partial,
+/// --full and --block. The SOURCE is the mask that mask_mod opens. The returned function says which
+/// of mask_mod, lists and output differs (attention::FlexAudit).
 Run declare_audit_flex(OptionList& list);
 
 }  // namespace maskctl::app

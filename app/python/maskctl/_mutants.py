@@ -60,7 +60,7 @@ class Mutants:
         return Answer(*self._made.answer())
 
 
-# What the command does with mutants, and the generator does not.
+# Options of the command that the generator does not have.
 _OF_COMMAND = {"usual", "rule", "judge", "out", "list"}
 
 
