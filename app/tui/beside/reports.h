@@ -32,8 +32,8 @@ class ReportMaker {
   /// `ended` is called on another thread when a report is finished.
   explicit ReportMaker(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Starts this report, or goes on with it, and stores its lines when it is finished; stops any
-  /// other. Null: no report is asked for. See Errand.
+  /// Starts to make this report, or continues to, and stops making any other; null stops all.
+  /// Stores the lines of a finished report in it. See Errand.
   void follow(ReportState* report, Time end);
   bool busy() const { return work_.busy(); }
 

@@ -35,8 +35,8 @@ class Saving {
   /// `ended` is called on another thread when a file has been written.
   explicit Saving(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Starts to write this file, or goes on with it; stops any other. Null: no file is asked for.
-  /// True when it is written; throws what writing it throws. See Errand.
+  /// Starts to write this file, or continues to, and stops writing any other; null stops all.
+  /// Returns true once it is written, and throws what writing it throws. See Errand.
   bool follow(FileAsked* file, Time end);
   bool busy() const { return work_.busy(); }
 

@@ -48,8 +48,8 @@ class Searching {
   /// `ended` is called on another thread when a search has ended.
   explicit Searching(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Starts this search, or goes on with it, and stores what was found; stops any other. Null: no
-  /// search is asked for. See Errand.
+  /// Starts this search, or continues it, and stops any other; null stops all. Stores what was
+  /// found in it. See Errand.
   void follow(PlaceSearch* search, Time end);
   bool busy() const { return work_.busy(); }
 

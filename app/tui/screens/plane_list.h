@@ -19,8 +19,8 @@ std::vector<Index> listed_planes(const State& state);
 void open_list(State& state);
 /// Carries out an action in the list.
 void take_list_key(State& state, ListKey key, Index times);
-/// Keeps the first row selected until the user selects one, and where the filter hides that one.
-/// True if the selected row has changed.
+/// Selects the first row of the list until the user selects one, or if the filter hides the
+/// selected one. Returns true if the selection has changed.
 bool follow_list(State& state);
 
 /// A summary of what is known so far: "128 planes, 3 unlike; 1 leak in 1".
