@@ -106,7 +106,10 @@ struct Claim<FindingId::kGroupsJoined> {
                    return k <= q || (image(q) > 0 && image(q) == image(k));
                  })}}};
   }
-  static bool holds(const Claimed& claim) { return Claim<FindingId::kFuturePart>::holds(claim); }
+  static bool holds(const Claimed& claim) {
+    return Claim<FindingId::kFuturePart>::holds(claim) &&
+           sees_across_causal(claim.cells, claim.b(), claim.h());
+  }
 };
 
 template <>

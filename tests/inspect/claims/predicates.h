@@ -44,6 +44,28 @@ inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
   return holds(true) || holds(false);
 }
 
+/// The query sees itself, an earlier key and no later one.
+inline bool is_causal_row(const PlainCells& cells, Index b, Index h, Index q) {
+  const Index own = q + cells.shift();
+  const auto in_row = [&](Index low, Index high) {
+    return cells.open_in(b, h, {q, q + 1}, {low, high});
+  };
+  return in_row(own, own + 1) == 1 && in_row(0, own) > 0 && in_row(own + 1, cells.keys()) == 0;
+}
+
+/// Some token sees a later one across a causal token, which that later one sees.
+inline bool sees_across_causal(const PlainCells& cells, Index b, Index h) {
+  const Index shift = cells.shift();
+  for (Index between = 1; between + 1 < cells.queries(); ++between) {
+    if (!is_causal_row(cells, b, h, between)) continue;
+    for (Index q = 0; q < between; ++q)
+      for (Index later = between + 1; later < cells.queries(); ++later)
+        if (cells.open(b, h, q, later + shift) && cells.open(b, h, later, between + shift))
+          return true;
+  }
+  return false;
+}
+
 /// True if, for later keys, fewer cells are open than closed, in rows that see themselves but not
 /// all keys, and outside of groups of tokens that see each other; and some query sees itself, an
 /// earlier key and no later one.
@@ -53,16 +75,8 @@ inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
     return k > own && cells.open(b, h, q, own) && !cells.is_full(b, h, q) &&
            !cells.are_group(b, h, own, k);
   };
-  const auto is_causal = [&](Index q) {
-    const Index own = q + cells.shift();
-    const auto in_row = [&](Index low, Index high) {
-      return cells.open_cells(b, h,
-                              [&](Index row, Index k) { return row == q && low <= k && k < high; });
-    };
-    return in_row(own, own + 1) == 1 && in_row(0, own) > 0 && in_row(own + 1, cells.keys()) == 0;
-  };
   Index causal = 0;
-  for (Index q = 0; q < cells.queries(); ++q) causal += is_causal(q);
+  for (Index q = 0; q < cells.queries(); ++q) causal += is_causal_row(cells, b, h, q);
   return causal > 0 && 2 * cells.open_cells(b, h, alone) < cells.all_cells(alone);
 }
 
