@@ -98,22 +98,6 @@ class Axis {
   bool dense_ = false;
 };
 
-class Union {
- public:
-  explicit Union(std::size_t size) : parent_(size) {
-    std::iota(parent_.begin(), parent_.end(), std::uint32_t{0});
-  }
-  std::uint32_t root(std::size_t at) {
-    auto i = static_cast<std::uint32_t>(at);
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[root(b)] = root(a); }
-
- private:
-  std::vector<std::uint32_t> parent_;
-};
-
 std::vector<Index> link_edges(const std::vector<Link>& links, Range Link::*side) {
   std::vector<Index> edges;
   edges.reserve(links.size() * 2);
@@ -149,7 +133,7 @@ void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
   }
 }
 
-std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets,
+std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, JoinedSets& sets,
                               ClassNumbers& numbers) {
   std::vector<ClassRun> runs;
   axis.each([&](std::size_t i, bool, bool covered) {
@@ -174,23 +158,7 @@ class RowClasses {
     plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) { add(rows, keys); });
   }
 
-  Classes take() {
-    ClassNumbers numbers(covered_.size());
-    const auto runs = [&](std::size_t first, Index size) {
-      std::vector<ClassRun> out;
-      for (Index i = 0; i < size; ++i) {
-        const std::size_t node = first + static_cast<std::size_t>(i);
-        if (covered_[node]) append(out, {i, i + 1}, numbers(sets_.root(node)));
-      }
-      return out;
-    };
-    Classes out;
-    out.shared = shared_;
-    out.q = runs(0, plane_.queries());
-    out.k = shared_ ? out.q : runs(first_key_, plane_.keys());
-    out.count = numbers.count();
-    return out;
-  }
+  Classes take() { return classes_of(sets_, covered_, plane_.queries(), plane_.keys(), shared_); }
 
  private:
   void add(Range rows, const Keys& keys) {
@@ -258,7 +226,7 @@ class RowClasses {
   const Plane& plane_;
   bool shared_;
   std::size_t first_key_;
-  Union sets_;
+  JoinedSets sets_;
   std::vector<std::uint8_t> covered_;
   std::vector<std::int32_t> joined_to_;  // per key: itself, or a later key to which it is joined
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>
@@ -323,6 +291,25 @@ PlanePtr word_rows(const Classes& classes, Index queries, Index keys) {
 
 }  // namespace
 
+Classes classes_of(JoinedSets& sets, std::span<const std::uint8_t> covered, Index queries,
+                   Index keys, bool shared) {
+  ClassNumbers numbers(covered.size());
+  const auto runs = [&](std::size_t first, Index size) {
+    std::vector<ClassRun> out;
+    for (Index i = 0; i < size; ++i) {
+      const std::size_t node = first + static_cast<std::size_t>(i);
+      if (covered[node]) append(out, {i, i + 1}, numbers(sets.root(node)));
+    }
+    return out;
+  };
+  Classes out;
+  out.shared = shared;
+  out.q = runs(0, queries);
+  out.k = shared ? out.q : runs(static_cast<std::size_t>(queries), keys);
+  out.count = numbers.count();
+  return out;
+}
+
 Classes connected(const Plane& plane, bool shared) {
   if (!slabs_of(plane)) return RowClasses(plane, shared).take();
   const std::vector<Link> links = links_of(plane);
@@ -334,7 +321,7 @@ Classes connected(const Plane& plane, bool shared) {
   Axis& q_axis = axes[0];
   Axis& k_axis = shared ? axes[0] : axes[1];
   const std::size_t first_key = shared ? 0 : q_axis.parts();
-  Union sets(first_key + k_axis.parts());
+  JoinedSets sets(first_key + k_axis.parts());
   for (const Link& link : links) {
     const std::size_t q = q_axis.join(link.q);
     sets.join(q, first_key + k_axis.join(link.k));

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/inspect/recognise/joined_sets.h"
 #include "maskctl/mask/plane.h"
 
 namespace maskctl::recognition {
@@ -26,6 +27,11 @@ struct Classes {
 /// The finest classes that contain all cells of the plane. With `shared`, each position has the
 /// same id as a query and as a key (needs queries == keys).
 Classes connected(const Plane& plane, bool shared);
+
+/// The classes of positions in joined sets: queries, then keys, which with `shared` are the same
+/// positions. Those with `covered` 0 are in none.
+Classes classes_of(JoinedSets& sets, std::span<const std::uint8_t> covered, Index queries,
+                   Index keys, bool shared);
 
 /// The plane in which queries and keys of the same class see each other.
 PlanePtr plane_of(const Classes& classes, Index queries, Index keys);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 namespace maskctl::recognition {
 namespace {
@@ -16,23 +15,6 @@ void each_bit(std::span<const std::uint64_t> words, F&& f) {
     }
   }
 }
-
-/// The positions of a small mask in sets that are joined.
-class SmallSets {
- public:
-  explicit SmallSets(std::size_t size) : parent_(size) {
-    std::iota(parent_.begin(), parent_.end(), std::uint32_t{0});
-  }
-  std::uint32_t root(std::size_t at) {
-    auto i = static_cast<std::uint32_t>(at);
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[root(b)] = root(a); }
-
- private:
-  std::vector<std::uint32_t> parent_;
-};
 
 }  // namespace
 
@@ -84,7 +66,7 @@ bool SmallCells::meet(const Classes& classes) const {
 Classes SmallCells::connected(bool shared) const {
   const auto stride = as_size(words_per_row);
   const std::size_t first_key = shared ? 0 : as_size(queries);
-  SmallSets sets(first_key + as_size(keys));
+  JoinedSets sets(first_key + as_size(keys));
   std::vector<std::uint8_t> covered(first_key + as_size(keys));
   // Keys that were joined to the key before them, and any that were seen.
   std::vector<std::uint64_t> joined(stride), any(stride), starts(stride), more(stride);
@@ -105,27 +87,7 @@ Classes SmallCells::connected(bool shared) const {
     each_bit(more, [&](std::size_t key) { sets.join(first_key + key - 1, first_key + key); });
   }
   each_bit(any, [&](std::size_t key) { covered[first_key + key] = 1; });
-  Classes out;
-  out.shared = shared;
-  std::vector<std::int32_t> number(covered.size(), -1);
-  const auto runs = [&](std::size_t first, Index size) {
-    std::vector<ClassRun> of;
-    for (Index i = 0; i < size; ++i) {
-      const std::size_t node = first + as_size(i);
-      if (covered[node] == 0) continue;
-      std::int32_t& id = number[sets.root(node)];
-      if (id < 0) id = out.count++;
-      if (!of.empty() && of.back().id == id && of.back().at.end == i) {
-        of.back().at.end = i + 1;
-      } else {
-        of.push_back({{i, i + 1}, id});
-      }
-    }
-    return of;
-  };
-  out.q = runs(0, queries);
-  out.k = shared ? out.q : runs(first_key, keys);
-  return out;
+  return classes_of(sets, covered, queries, keys, shared);
 }
 
 }  // namespace maskctl::recognition
