@@ -12,6 +12,7 @@
 
 #include "inspect/sentences/clauses.h"
 #include "inspect/sentences/plane_rules.h"
+#include "inspect/sentences/forms_said.h"
 #include "inspect/sentences/plane_said.h"
 #include "inspect/sentences/plane_steps.h"
 #include "maskctl/inspect/diff/diff.h"
@@ -107,6 +108,7 @@ class CauseSaid {
                       a_.get(b, h, from_q, from_k);
              });
     }
+    if (const auto forms = forms_said(rest, a_, b_)) return *forms;
     if (std::regex_match(rest, m, compiled("(heads|batches) permuted: B's (.*)"))) {
       return permuted(m[1] == "heads", m[2]);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <regex>
 #include <string>
@@ -104,9 +105,29 @@ inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Ind
   return true;
 }
 
-/// Any of both, of one plane.
+/// "neighbourhood of 5x3 in a grid with rows of 10 tokens, clipped at its borders".
+inline bool clipped_grid_holds(const std::string& text, const Dense& cells, Index b, Index h) {
+  static const std::regex form(
+      R"(neighbourhood of (\d+)x(\d+) in a grid with rows of (\d+) tokens, )"
+      R"(clipped at its borders)");
+  std::smatch m;
+  if (!std::regex_match(text, m, form)) return false;
+  const Index high = number_said(m[1]), wide = number_said(m[2]), width = number_said(m[3]);
+  if (high % 2 == 0 || wide % 2 == 0) return false;
+  for (Index q = 0; q < cells.q; ++q) {
+    for (Index k = 0; k < cells.k; ++k) {
+      const bool near =
+          2 * std::abs(q / width - k / width) < high && 2 * std::abs(q % width - k % width) < wide;
+      if (cells.get(b, h, q, k) != near) return false;
+    }
+  }
+  return true;
+}
+
+/// Any of them, of one plane.
 inline bool form_holds_of(const std::string& words, const Dense& cells, Index b, Index h) {
-  return documents_with_rules_hold(words, cells, b, h) || order_of_keys_holds(words, cells, b, h);
+  return documents_with_rules_hold(words, cells, b, h) || order_of_keys_holds(words, cells, b, h) ||
+         clipped_grid_holds(words, cells, b, h);
 }
 
 /// Judges the sentences about the planes of one mask in their order. A sentence is about all

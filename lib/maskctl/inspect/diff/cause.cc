@@ -7,6 +7,7 @@
 #include "maskctl/base/grouped.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/inspect/diff/forms.h"
 #include "maskctl/inspect/diff/known_documents.h"
 #include "maskctl/inspect/diff/pair.h"
 #include "maskctl/inspect/diff/whole.h"
@@ -61,6 +62,15 @@ class Claim {
     measure();
     out_.kind = kind();
     out_.text = text();
+    const auto forms = pairs_.size() == 1
+                           ? forms_reason(pairs_[0].a, pairs_[0].b, recognised(pairs_[0].b))
+                       : out_.kind == "other" ? first_keys_reason(a_, b_, found_)
+                                              : std::nullopt;
+    if (forms) {
+      out_.kind = forms->kind;
+      out_.text = "B = A with " + forms->words;
+      return std::move(out_);
+    }
     const bool regions = out_.kind == "region" && out_.edit.size() > 1;
     if ((out_.kind == "irregular" || out_.kind == "other" || regions) && pairs_.size() == 1) {
       if (const auto shift = shift_reason(pairs_[0].a, pairs_[0].b)) {

@@ -11,10 +11,10 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/inspect/recognise/cells.h"
-#include "maskctl/inspect/recognise/classes.h"
+#include "maskctl/inspect/recognise/clipped_grid.h"
+#include "maskctl/inspect/recognise/own_rules.h"
 #include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/inspect/recognise/steps.h"
-#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
@@ -23,52 +23,8 @@ namespace maskctl {
 namespace {
 
 constexpr std::size_t kMostLines = 4, kMostListed = 12;
-
-/// A document in which each token sees those before it, and the first `prefix` ones see each other:
-/// 1 if it is causal, `length` if all see all.
-struct OwnRule {
-  Index length = 0, prefix = 0;
-};
-
-/// The rule of a square plane; nothing if it has another.
-std::optional<OwnRule> rule_of(const PlanePtr& plane) {
-  const Index length = plane->queries(), half = length * (length + 1) / 2;
-  if (count_on_diagonals(plane, -kUnbounded, 0) != half) return std::nullopt;
-  const PlanePtr later = combine(Op::kAnd, plane, diagonal_band(length, length, 1, kUnbounded));
-  const Index cells = later->count();
-  if (cells == 0) return OwnRule{length, 1};
-  const Index prefix = recognition::hull_of(*later).k.end;
-  if (2 * cells != prefix * (prefix - 1)) return std::nullopt;
-  // The open cells after the diagonal form a triangle: they are as many, and all lie within it.
-  return later->count({0, prefix}, {0, prefix}) == cells ? std::optional(OwnRule{length, prefix})
-                                                         : std::nullopt;
-}
-
-/// The documents of a plane, each with its rule; empty for other planes, and where no step is
-/// missing: all are causal, all see all, or all have one prefix.
-std::vector<OwnRule> documents_with_rules(const PlanePtr& plane) {
-  constexpr Index kLeastOnAverage = 4;
-  if (plane->queries() != plane->keys()) return {};
-  if (plane->queries() * plane->keys() > recognition::kSearchedCells) return {};
-  const recognition::Classes classes = recognition::connected(*plane, true);
-  std::vector<OwnRule> out;
-  Index end = 0;
-  for (const recognition::ClassRun& run : classes.q) {
-    // Each class is one document; padding is behind them.
-    if (run.at.begin != end || run.id != static_cast<std::int32_t>(out.size())) return {};
-    end = run.at.end;
-    const auto rule = rule_of(plane->sliced(run.at, run.at));
-    if (!rule) return {};
-    out.push_back(*rule);
-  }
-  if (std::ssize(out) < 2 || end < kLeastOnAverage * std::ssize(out)) return {};
-  const auto all = [&out](const auto& holds) { return std::ranges::all_of(out, holds); };
-  if (all([](const OwnRule& one) { return one.prefix == 1; })) return {};
-  if (all([](const OwnRule& one) { return one.prefix == one.length; })) return {};
-  const Index least = std::ranges::max(out, {}, &OwnRule::prefix).prefix;
-  if (all([&](const OwnRule& one) { return one.prefix == std::min(least, one.length); })) return {};
-  return out;
-}
+using recognition::documents_with_rules;
+using recognition::OwnRule;
 
 /// "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens".
 std::string words_of(std::span<const OwnRule> documents) {
@@ -148,6 +104,12 @@ std::string order_of_keys(const PlanePtr& plane) {
                      tokens_text(tokens));
 }
 
+/// What a plane without documents is; empty where it is nothing that has words.
+std::string form_of(const PlanePtr& plane) {
+  const auto grid = recognition::clipped_grid_of(*plane);
+  return grid ? to_text(*grid) + ", clipped at its borders" : order_of_keys(plane);
+}
+
 /// Whether the chain has global tokens, regions or arrays, which may stand for the rules of single
 /// documents.
 bool has_odd_steps(const Chain& chain) {
@@ -172,7 +134,7 @@ std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_
     // All batch entries and heads are equal.
     const PlanePtr& plane = mask.plane(0, 0);
     const auto documents = documents_with_rules(plane);
-    add("", !documents.empty() ? words_of(documents) : made_by ? "" : order_of_keys(plane));
+    add("", !documents.empty() ? words_of(documents) : made_by ? "" : form_of(plane));
     return out;
   }
   for (Index b = 0; b < mask.batch() && out.size() < kMostLines; ++b) {
@@ -189,8 +151,7 @@ std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_
     }
     if (made_by) continue;
     for (Index h = 0; h < (equal ? 1 : mask.heads()); ++h) {
-      add(equal ? batch : fmt::format("batch {}, head {}: ", b, h),
-          order_of_keys(mask.plane(b, h)));
+      add(equal ? batch : fmt::format("batch {}, head {}: ", b, h), form_of(mask.plane(b, h)));
     }
   }
   return out;

@@ -15,7 +15,8 @@ namespace maskctl {
 ///   different lengths: "documents 0, 2 are causal; documents 1, 3 see all of themselves, in
 ///   documents of 6+9+5+12 tokens";
 /// - queries that see the keys before a border that never moves back, as after keys were evicted
-///   from a cache: "causal, where the keys are of tokens 0-3, 7, 9, and query q is token q".
+///   from a cache: "causal, where the keys are of tokens 0-3, 7, 9, and query q is token q";
+/// - "neighbourhood of 5x5 in a grid with rows of 10 tokens, clipped at its borders".
 ///
 /// `made_by`: steps that make the mask exactly, if such are known: then only documents are
 /// described, and only if some of the steps are global tokens, regions or arrays.
