@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "app/cli/commands/check_expressible.h"
 #include "app/cli/commands/check_fixed.h"
 #include "app/cli/commands/doors.h"
 #include "app/cli/commands/several.h"
@@ -42,6 +43,8 @@ struct CheckOptions {
   bool exit_zero = false;
   std::string write_fixed;
   bool force = false;
+  std::string expressible;  // libraries
+  ModelConfigOptions config;
 };
 
 void declare(OptionList& list, CheckOptions& check) {
@@ -66,6 +69,10 @@ void declare(OptionList& list, CheckOptions& check) {
             "apply the fixes that can be applied, and write the mask; exit 0 if nothing is left",
             check.write_fixed);
   list.flag("-f,--force", "replace FILE if it exists", check.force);
+  list.text("--expressible", "LIBRARY+...",
+            "whether calls of these libraries, as fa+te, can express each SOURCE's mask",
+            check.expressible);
+  declare_config(list, check.config, "with --expressible: each layer of this config.json");
   list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
 }
 
@@ -300,7 +307,30 @@ Answer answer_of(const CheckReport& report, const CheckOptions& options) {
       exit_status({&report, 1}, options));
 }
 
+/// Refuses what --expressible does not look at.
+void check_expressible(const CheckOptions& options) {
+  const bool other = !options.expectations.empty() || !options.bias.empty() ||
+                     options.documents.form || !options.documents.padding.empty() ||
+                     !options.write_fixed.empty() || options.force || options.json ||
+                     is_document(options);
+  if (other) {
+    throw Error(Errc::kInvalidArgument,
+                "check: --expressible goes with SOURCEs, -t, --hf-config and --exit-zero alone; "
+                "maskctl translate --to has JSON");
+  }
+}
+
 Answer run(const CheckOptions& options, Session& session) {
+  if (!options.expressible.empty()) {
+    check_expressible(options);
+    Answer out =
+        expressible(options.expressible, options.config, options.sources, options.source, session);
+    if (options.exit_zero) out.status = 0;
+    return out;
+  }
+  if (!options.config.file.empty()) {
+    throw Error(Errc::kInvalidArgument, "check: --hf-config goes with --expressible");
+  }
   check_options(options);
   check_write_fixed(options, session);
   // Not answer_each(): a container of several masks is refused, as by other commands that write.

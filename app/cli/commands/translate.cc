@@ -17,7 +17,6 @@
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
@@ -140,22 +139,13 @@ TranslateReport report_of(const Chain& chain, const Targets& targets) {
 /// A report for each distinct mask of the config's layers, in the order of the first layer with it.
 std::vector<TranslateReport> config_reports(const HfConfig& config, const Targets& targets) {
   std::vector<TranslateReport> out;
-  std::vector<HfLayer> seen;
-  for (const HfLayer& layer : config.layers) {
-    if (std::ranges::find(seen, layer) != seen.end()) continue;
-    seen.push_back(layer);
-    std::vector<Index> members;
-    Index at = -1;  // index of `other` in its part (encoder or decoder)
-    for (const HfLayer& other : config.layers) {
-      at += other.part == layer.part;
-      if (other == layer) members.push_back(at);
-    }
+  for (const auto& [layer, layers] : layer_groups(config)) {
     TranslateReport report =
         layer.has_mask ? report_of(chain_of(layer), targets) : TranslateReport{};
     if (!layer.has_mask) {
       report.meaning = layer.type + ": not full, sliding or chunked attention; its mask is unknown";
     }
-    report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(ranges_of(members));
+    report.layers = layers;
     out.push_back(std::move(report));
   }
   return out;

@@ -7,6 +7,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/io/formats/pretrained.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/mask/steps/causal.h"
@@ -513,6 +514,22 @@ Chain chain_of(const HfLayer& layer) {
     out.push_back({step::Causal{align, {}}});
   }
   if (layer.chunk) out.push_back({step::Chunk{*layer.chunk, 0, Align::kBottomRight}});
+  return out;
+}
+
+std::vector<HfLayerGroup> layer_groups(const HfConfig& config) {
+  std::vector<HfLayerGroup> out;
+  for (const HfLayer& layer : config.layers) {
+    if (std::ranges::find(out, layer, &HfLayerGroup::layer) != out.end()) continue;
+    std::vector<Index> members;
+    Index at = -1;  // index of `other` in its part (encoder or decoder)
+    for (const HfLayer& other : config.layers) {
+      at += other.part == layer.part;
+      if (other == layer) members.push_back(at);
+    }
+    out.push_back({layer, fmt::format("{}{}{}", layer.part, layer.part.empty() ? "" : " ",
+                                      ranges_text(ranges_of(members)))});
+  }
   return out;
 }
 

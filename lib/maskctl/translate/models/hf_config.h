@@ -30,6 +30,14 @@ struct HfConfig {
   std::vector<std::string> notes;  // which keys decided what, and what the config does not say
 };
 
+/// The layers of one mask, as "decoder 0-2+5".
+struct HfLayerGroup {
+  HfLayer layer;
+  std::string layers;
+};
+/// The distinct masks of a config, in the order of the first layer with each.
+std::vector<HfLayerGroup> layer_groups(const HfConfig& config);
+
 struct HfConfigOptions {
   bool assume_causal = false;  // treat unknown model types as causal
 };
