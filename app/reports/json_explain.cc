@@ -38,6 +38,7 @@ Json audit_json(const std::string& source, const std::string& map, const Mask& m
                    {"share", ratio(audit.dropped, audit.open)},
                    {"blocks", audit.dropped_blocks},
                    {"rows", audit.dropped_rows},
+                   {"rows_that_lose_key_0", audit.first_key_rows},
                    {"first", json_of(audit.first_dropped)}}},
                  {"leaked",
                   {{"cells", audit.leaked},

@@ -47,6 +47,7 @@ TEST_CASE("audits equal a count of every cell") {
             want.dropped += open && kind == 0;
             want.leaked += !open && kind == 2;
             loses |= open && kind == 0;
+            want.first_key_rows += open && kind == 0 && k == 0;
             if (open && kind == 0 && h == 0 && b == 0 && q == 0 && size.q == 1 &&
                 !want.first_dropped) {
               want.first_dropped = Cell{b, h, q, k};
@@ -60,6 +61,7 @@ TEST_CASE("audits equal a count of every cell") {
     REQUIRE(audit.dropped == want.dropped);
     REQUIRE(audit.leaked == want.leaked);
     REQUIRE(audit.dropped_rows == want.dropped_rows);
+    REQUIRE(audit.first_key_rows == want.first_key_rows);
     REQUIRE(audit.blocks == batch * heads * rows * columns);
     REQUIRE(audit.ok() == (want.dropped == 0 && want.leaked == 0));
     REQUIRE(audit.first_dropped.has_value() == (want.dropped > 0));

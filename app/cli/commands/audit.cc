@@ -47,6 +47,9 @@ std::string audit_text(const Mask& mask, const BlockAudit& audit) {
   if (audit.first_dropped) {
     out += fmt::format("{:<10}the first at {}\n", "", cell_text(*audit.first_dropped));
   }
+  if (audit.first_key_rows > 0) {
+    out += fmt::format("{:<10}key 0 of {}\n", "", counted(audit.first_key_rows, "row"));
+  }
   out += fmt::format("{:<10}{}, in {} marked full\n", "leaked",
                      counted(audit.leaked, "closed cell"), counted(audit.wrong_full, "block"));
   if (audit.first_leaked) {

@@ -127,6 +127,7 @@ void Auditor::block_row(Index b, Index h, Index row) {
       if (!out_.first_leaked) out_.first_leaked = first_in(plane, b, h, q, k, false);
     }
   }
+  if (!kinds.empty() && kinds[0] == 0) out_.first_key_rows += plane.count(q, {0, 1});
   if (drops) count_rows(plane, q, kinds);
 }
 

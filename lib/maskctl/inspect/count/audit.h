@@ -18,7 +18,8 @@ struct BlockAudit {
   Index kept = 0;     // blocks that the kernel computes
   Index dropped = 0;  // open cells in blocks that the map leaves out: lost attention
   Index dropped_blocks = 0;
-  Index dropped_rows = 0;  // queries that lose at least one key
+  Index dropped_rows = 0;    // queries that lose at least one key
+  Index first_key_rows = 0;  // queries that lose key 0, on which many models lean as a sink
   std::optional<Cell> first_dropped;
   Index wrong_full = 0;  // blocks marked 2 (full) that are not full
   Index leaked = 0;      // closed cells in blocks wrongly marked full: unwanted attention
