@@ -1,9 +1,12 @@
 // Expectations about masks, against loops over every cell.
 #include "maskctl/inspect/check/expect.h"
 
+#include <fmt/format.h>
+
 #include "inspect/random_masks.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
 
 namespace maskctl {
 namespace {
@@ -125,6 +128,15 @@ TEST_CASE("expectations equal loops over every cell", "[expect]") {
                slow_cells(pair.dense, [&](bool open, Index, Index, Index q, Index k) {
                  return open && !inside(q, k);
                }));
+    check_same(ask(pair.mask, expect::Covers{window}, "covers"),
+               slow_cells(pair.dense, [&](bool open, Index, Index, Index q, Index k) {
+                 return !open && inside(q, k);
+               }));
+    const Slow sinks = slow_cells(pair.dense, [&](bool open, Index, Index, Index q, Index k) {
+      return k == 0 && !open && inside(q, k);
+    });
+    CHECK(test::contains(ask(pair.mask, expect::Covers{window}, "covers").detail,
+                         sinks.count == 0 ? "" : fmt::format("{} row", sinks.count)));
     check_same(ask(pair.mask, expect::Equals{window}, "equals"),
                slow_cells(pair.dense, [&](bool open, Index, Index, Index q, Index k) {
                  return open != inside(q, k);

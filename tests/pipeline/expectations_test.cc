@@ -84,6 +84,8 @@ TEST_CASE("expectations read other masks and pipelines to compare with") {
   CHECK(rule<expect::SubsetOf>("subset-of:other.npy").mask.queries() == 4);
   CHECK(to_text(rule<expect::Equals>("equals:causal | sinks:n=2").chain) == "causal | sinks:n=2");
   CHECK(says("equals:", "equals:PIPELINE"));
+  CHECK(to_text(rule<expect::Covers>("covers:causal | sinks:n=2").chain) == "causal | sinks:n=2");
+  CHECK(says("covers:", "covers:PIPELINE"));
   CHECK(says("subset-of", "subset-of:SOURCE"));
 }
 

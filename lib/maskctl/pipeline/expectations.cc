@@ -25,6 +25,7 @@ constexpr std::array kInfos = std::to_array<ExpectationInfo>({
     {"row-safe:block=N", "each row has a key in the first block that a kernel computes for it"},
     {"density:MIN..MAX", "the share of open cells, as 0.25 or 25%"},
     {"subset-of:SRC", "no cell is open that is closed in SRC"},
+    {"covers:PIPELINE", "every cell that the steps leave open is open, as sinks and own blocks"},
     {"equals:PIPELINE", "the mask equals the steps applied to an all-open mask"},
 });
 
@@ -184,10 +185,12 @@ expect::Rule parse_rule(const std::string& text, const ExpectationContext& conte
     if (rest.empty()) refuse(text, "expected subset-of:SOURCE");
     return expect::SubsetOf{context.bind.read_mask(whole_argument(text, rest))};
   }
-  if (name == "equals") {
-    if (rest.empty()) refuse(text, "expected equals:PIPELINE");
+  if (name == "equals" || name == "covers") {
+    if (rest.empty()) refuse(text, fmt::format("expected {}:PIPELINE", name));
     const std::string pipeline = whole_argument(text, rest);
-    return expect::Equals{load_chain(std::span(&pipeline, 1), context.bind)};
+    Chain chain = load_chain(std::span(&pipeline, 1), context.bind);
+    if (name == "covers") return expect::Covers{std::move(chain)};
+    return expect::Equals{std::move(chain)};
   }
   const StepInfo* info = find_step(name);
   if (info && info->kind == StepKind::kAnd) return parse_step(text, context);

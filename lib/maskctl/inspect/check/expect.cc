@@ -33,6 +33,21 @@ ExpectationResult answer(const Mask& mask, const expect::Within& rule) {
   return none_open(zip(Op::kSub, mask, applied(mask, rule.chain)));
 }
 
+ExpectationResult answer(const Mask& mask, const expect::Covers& rule) {
+  const Mask lost = zip(Op::kSub, applied(mask, rule.chain), mask);
+  ExpectationResult out = none_open(lost);
+  if (lost.keys() == 0) return out;
+  Index rows = 0;
+  for (Index b = 0; b < lost.batch(); ++b) {
+    for (Index h = 0; h < lost.heads(); ++h) {
+      rows += lost.plane(b, h)->count({0, lost.queries()}, {0, 1});
+    }
+  }
+  if (rows > 0)
+    out.detail = fmt::format("{} lose{} key 0", counted(rows, "row"), rows == 1 ? "s" : "");
+  return out;
+}
+
 ExpectationResult answer(const Mask& mask, const expect::SubsetOf& rule) {
   return none_open(zip(Op::kSub, mask, rule.mask));
 }

@@ -20,6 +20,10 @@ namespace expect {
 struct Within {
   Chain chain;
 };
+/// Every cell that the chain leaves open in an all-open mask is open. Violations are cells.
+struct Covers {
+  Chain chain;
+};
 /// Every open cell is also open in `mask`, which broadcasts over batches and heads. Violations are
 /// cells.
 struct SubsetOf {
@@ -53,7 +57,7 @@ struct Density {
   std::optional<double> min, max;
 };
 
-using Rule = std::variant<Within, SubsetOf, Equals, NoLeak, NoEmptyRows, Symmetric, BlockAligned,
+using Rule = std::variant<Within, Covers, SubsetOf, Equals, NoLeak, NoEmptyRows, Symmetric, BlockAligned,
                           RowSafe, Density>;
 
 }  // namespace expect
