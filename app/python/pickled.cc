@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -40,6 +41,26 @@ MaskWriteOptions as_runs() {
 nb::dict states_of(const std::vector<NamedTensor>& arrays) {
   nb::dict out;
   for (const NamedTensor& array : arrays) out[array.name.c_str()] = state_of(array.tensor);
+  return out;
+}
+
+/// The fact as a number, its count and its cell.
+using FactState = std::array<Index, 6>;
+
+std::vector<FactState> states_of(const ArrayFacts& facts) {
+  std::vector<FactState> out;
+  for (const auto& [fact, count, at] : facts) {
+    out.push_back({static_cast<Index>(fact), count, at.batch, at.head, at.query, at.key});
+  }
+  return out;
+}
+
+ArrayFacts facts_of(const std::vector<FactState>& states) {
+  ArrayFacts out;
+  for (const auto& [fact, count, batch, head, query, key] : states) {
+    if (fact < 0 || fact >= static_cast<Index>(ArrayFact::kCount)) refuse_state();
+    out.push_back({static_cast<ArrayFact>(fact), count, {batch, head, query, key}});
+  }
   return out;
 }
 
@@ -92,15 +113,16 @@ nb::tuple state_of(const LoadedMask& loaded, const std::vector<NamedTensor>& run
         nb::make_tuple(state_of(loaded.blocks->map), loaded.blocks->size.q, loaded.blocks->size.k);
   }
   const BiasSeen& bias = loaded.bias_seen;
-  return nb::make_tuple(
-      states_of(runs), std::string(name(loaded.kind)), loaded.dtype, loaded.array_shape,
-      loaded.rank, state_or_none(loaded.q_segment_ids), state_or_none(loaded.kv_segment_ids),
-      loaded.shared_ids, blocks, loaded.odd_bools,
-      nb::make_tuple(bias.inf, bias.min, bias.nearest, bias.farthest), loaded.notes);
+  return nb::make_tuple(states_of(runs), std::string(name(loaded.kind)), loaded.dtype,
+                        loaded.array_shape, loaded.rank, state_or_none(loaded.q_segment_ids),
+                        state_or_none(loaded.kv_segment_ids), loaded.shared_ids, blocks,
+                        loaded.odd_bools,
+                        nb::make_tuple(bias.inf, bias.min, bias.nearest, bias.farthest),
+                        loaded.notes, states_of(loaded.facts));
 }
 
 LoadedMask loaded_of(const nb::tuple& state) {
-  if (state.size() != 12) refuse_state();
+  if (state.size() != 13) refuse_state();
   LoadedMask out;
   out.mask = mask_of(nb::cast<nb::dict>(state[0]));
   out.kind = kind_from_name(nb::cast<std::string>(state[1]));
@@ -120,6 +142,7 @@ LoadedMask loaded_of(const nb::tuple& state) {
   out.bias_seen = {nb::cast<bool>(bias[0]), nb::cast<bool>(bias[1]), nb::cast<double>(bias[2]),
                    nb::cast<double>(bias[3])};
   out.notes = nb::cast<std::vector<std::string>>(state[11]);
+  out.facts = facts_of(nb::cast<std::vector<FactState>>(state[12]));
   return out;
 }
 

@@ -57,10 +57,13 @@ CheckedSource read_checked(const std::string& name, Loader& loader, RowsSink row
   CheckedSource out{loader.read(name, std::move(rows_read)), {}};
   LoadedMask& loaded = out.loaded;
   out.checked.start = loaded.mask;
-  out.checked.reading = {loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min};
-  if (loaded.kind == ArrayKind::kSegments && loaded.q_segment_ids) {
-    out.checked.own_documents = DocumentSource{DocumentForm::kSegments, *loaded.q_segment_ids,
-                                               loaded.kv_segment_ids, loader.pad_id(), name};
+  out.checked.reading = {loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min,
+                         loaded.facts};
+  const bool padded = loaded.kind == ArrayKind::kPaddedLengths;
+  if ((loaded.kind == ArrayKind::kSegments || padded) && loaded.q_segment_ids) {
+    out.checked.own_documents =
+        DocumentSource{DocumentForm::kSegments, *loaded.q_segment_ids, loaded.kv_segment_ids,
+                       padded ? -1 : loader.pad_id(), name};
   }
   return out;
 }

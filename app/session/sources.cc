@@ -26,9 +26,8 @@ struct Candidate {
 
 /// True for the kinds of masks that consist of several arrays of a container.
 bool takes_containers(const SourceOptions& how) {
-  return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
-         how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits ||
-         (how.as && lists_blocks(*how.as));
+  return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kPairs ||
+         how.as == ArrayKind::kBits || (how.as && !array_names(*how.as).empty());
 }
 
 /// The names of the arrays in a container that holds several masks; empty for any other SOURCE.
@@ -129,9 +128,7 @@ bool is_one_mask(const std::vector<std::string>& names) {
     });
   };
   return names.size() == 1 || (names.size() == 2 && has("q") && has("kv")) ||
-         (has("indptr") && has("begin") && has("end") && has("shape")) ||
-         (has("kv_num_blocks") && has("kv_indices")) ||
-         (has("mask_block_cnt") && has("mask_block_idx")) || (has("indptr") && has("indices"));
+         kind_of_names(has).has_value();
 }
 
 Visits visit_sources(const std::vector<std::string>& sources, const SourceOptions& how,

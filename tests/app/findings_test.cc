@@ -38,7 +38,8 @@ std::string written(const LintRule& rule, const fs::path& work) {
   const fs::path folder = work / rule.id;
   fs::create_directory(folder);
   for (const auto& [name, array] : example.arrays) {
-    write_array((folder / (name + ".npy")).string(), array);
+    const bool in_container = name.find(':') != std::string::npos;
+    write_array((folder / (in_container ? name : name + ".npy")).string(), array);
   }
   std::string line(rule.id);
   for (const std::string_view part :

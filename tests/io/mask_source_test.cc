@@ -135,7 +135,9 @@ TEST_CASE("names of kinds are read back") {
   CHECK(kind_from_name("cu-seqlens") == ArrayKind::kCuSeqlens);
   CHECK(error_of([] { kind_from_name("desne"); }) ==
         "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, positions, "
-        "cu_seqlens, pairs, bias, blockmap, flex, fa4, bsr, bits, runs, mask-info, token-types");
+        "cu_seqlens, pairs, bias, blockmap, flex, fa4, bsr, bits, runs, mask-info, token-types, "
+        "index-lists, flashmask, flashmask-causal, intervals, slices, request-bits, tree-bits, "
+        "cu_seqlens-padded");
 }
 
 TEST_CASE("files that are not arrays are refused") {

@@ -228,15 +228,26 @@ def test_a_flag_that_is_false_is_not_set(unset):
     assert not mask.check(expect="close:k=0", exit_zero=unset) and mask.check(expect="close:k=0", exit_zero=1)
 
 
-@pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr"])
+@pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr", "index-lists",
+                                  "flashmask", "intervals", "slices", "request-bits", "tree-bits", "cu_seqlens-padded"])
 def test_arrays_that_to_returns_are_read_back(kind):
     mask = Mask.parse("doc:lens=4+4", 8)
     given = mask.to(kind, **({"block": "2x4"} if kind in ("blockmap", "flex", "fa4", "bsr") else {}))
-    needs = {"shape": (8, 8)} if kind in ("cu_seqlens", "blockmap", "flex", "fa4", "bsr") else {}
+    needs = {"shape": (8, 8)} if kind in ("cu_seqlens", "blockmap", "flex", "fa4", "bsr", "intervals") else {}
     read = "blockmap:2x4" if kind == "blockmap" else kind if kind not in ("flex", "fa4", "bsr") else f"{kind}:2x4"
     assert Mask(given, read, **needs) == mask
     if isinstance(given, dict):
         assert Mask({key: np.asarray(one).copy() for key, one in given.items()}, read, **needs) == mask
+
+
+def test_lists_of_keys_are_read_as_torch_has_them_and_checked():
+    lists = np.array([[0, -1], [1, 1], [2, 0]], "i8")
+    mask = Mask(lists, "index-lists")
+    assert np.array_equal(mask, np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1]], bool)[None, None])
+    for one in (mask, pickle.loads(pickle.dumps(mask))):
+        assert [finding["id"] for finding in one.check().findings][:2] == ["list-repeats", "list-order"]
+    blocks = Mask(np.array([[0], [1]], "i4"), "index-lists:2x2", shape=(4, 4))
+    assert blocks == Mask.parse("doc:lens=2+2", 4)
 
 
 def test_arrays_that_form_no_mask_are_refused():

@@ -163,7 +163,7 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
 void read_as(const std::string& text, const std::string& option, SourceOptions& source) {
   // Nothing to set: untyped elements of two bytes are read as bf16 anyway.
   if (text == "bf16" || text == "bfloat16") return;
-  static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex", "fa4", "bsr"};
+  static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex", "fa4", "bsr", "index-lists"};
   const std::string kind = text.substr(0, text.find(':'));
   if (kind.size() < text.size() && std::ranges::count(kOfBlocks, kind) > 0) {
     source.as = parse_kind(kind, option);

@@ -115,7 +115,7 @@ class Mask(Pictured):
         """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
         same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
         padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
-        bits. Also FlexAttention's BlockMask, torch's CausalBias, JAX's SegmentIds, the masks of
+        bits, index-lists, flashmask and the others of docs/formats.md. Also FlexAttention's BlockMask, torch's CausalBias, JAX's SegmentIds, the masks of
         splash attention, xformers' biases, lists of lists, a dict of the arrays of one mask, as to()
         gives it, and the name of a file. Arrays on the host are read where they lie; those of a GPU
         are copied by their own library, which `notes` says.
@@ -306,7 +306,7 @@ class Mask(Pictured):
 
     def to(self, kind="dense", **options):
         """The mask as arrays of a kind: dense, bias, padding, key-padding, segments, cu_seqlens,
-        pairs, blockmap, bits, runs; exact, or an Error. One array, or a dict of several, for
+        pairs, blockmap, bits, runs, index-lists, slices, ...; exact, or an Error. One array, or a dict of several, for
         torch.from_dlpack; numpy's where numpy is there and has the type. Options are those of
         convert: dtype="bfloat16", fill="min", block="128x64", lossy=True."""
         arrays = {key: _arrays.of_numpy(value) for key, value in self._arrays_of(kind, options)}

@@ -30,6 +30,20 @@ PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_of
 using FillWords = std::function<void(Range q, std::span<std::uint64_t> words)>;
 PlanePtr stored_rows(Index queries, Index keys, bool in_order, const FillWords& fill);
 
+/// Appends the runs of a list to `runs`: ascending, not touching, inside the plane.
+using FillRuns = std::function<void(Index list, std::vector<Run>& runs)>;
+/// How many runs lists may have and, for which room is reserved, how many they have if no two
+/// touch; 0 if that is not known.
+struct RunLimits {
+  Index max_bytes = 0, likely = 0;
+};
+/// Calls fill() once for each list, from several threads, and stores the plane in which list i is
+/// that of the queries [i * queries_per_list, (i + 1) * queries_per_list), as far as there are so
+/// many: as runs, or as bits if these take less memory. Throws Error(kLimit) when the runs take
+/// more than max_bytes.
+PlanePtr filled_lists(Index queries, Index keys, Index queries_per_list, RunLimits limits,
+                      const FillRuns& fill);
+
 /// Reads all rows of any plane once and stores them, as runs or as words. Null when the rows have
 /// more than `budget_runs` runs, and words would take more memory than `budget_runs` runs.
 PlanePtr stored(const Plane& plane, Index budget_runs);

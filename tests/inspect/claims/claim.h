@@ -19,7 +19,7 @@ namespace maskctl::test {
 struct Example {
   std::string has;                            // with these it says the finding
   std::string lacks;                          // with these, the nearest to them, it does not
-  std::map<std::string, Tensor> arrays = {};  // the files that both read, without .npy
+  std::map<std::string, Tensor> arrays = {};  // the files that both read, without .npy, or FILE:KEY
   bool nowhere = false;  // whether the finding is about a whole array or mask, and names no place
 };
 

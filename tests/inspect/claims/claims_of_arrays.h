@@ -7,6 +7,8 @@
 #include "inspect/claims/claim.h"
 #include "inspect/claims/predicates.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/index_lists.h"
+#include "maskctl/mask/arrays/slices.h"
 
 namespace maskctl::test {
 
@@ -30,6 +32,23 @@ inline Tensor causal_bias(float last) {
 inline Tensor with_odd_byte(Tensor bools) {
   bools.as<std::uint8_t>().back() = 2;
   return bools;
+}
+
+/// Lists of keys in which the fact of the finding can be read off plain numbers.
+inline CheckedMask listed(const Tensor& lists) {
+  CheckedMask out;
+  ArrayFacts facts;
+  out.start = mask_from_index_lists(lists, {}, lists.extent(0), {1, 1}, 1 << 20, facts);
+  out.reading.arrays = facts;
+  return out;
+}
+/// True if the mask was made from lists with so many of this fact, first at that place.
+inline bool is_noticed(const Claimed& claim, ArrayFact fact) {
+  const auto& facts = claim.given.reading.arrays;
+  const auto seen = std::ranges::find(facts, fact, &FactSeen::fact);
+  return seen != facts.end() && seen->count == claim.count() &&
+         seen->first == Cell{claim.b(), claim.h(), claim.q(), claim.k()} &&
+         claim.cells.open(claim.b(), claim.h(), claim.q(), claim.k());
 }
 
 template <>
@@ -241,6 +260,61 @@ struct Claim<FindingId::kBiasMixed> {
   static bool holds(const Claimed& claim) {
     return claim.given.reading.inf_closed && claim.given.reading.min_closed;
   }
+};
+
+template <>
+struct Claim<FindingId::kListRepeats> {
+  static Example example() {
+    return {.has = "a.npy --as index-lists",
+            .lacks = "b.npy --as index-lists",
+            .arrays = {{"a", i32({3, 2}, {0, -1, 1, 1, 0, 2})},
+                       {"b", i32({3, 2}, {0, -1, 0, 1, 0, 2})}}};
+  }
+  static CheckedMask question() { return listed(i32({3, 2}, {0, -1, 1, 1, 0, 2})); }
+  static bool holds(const Claimed& claim) { return is_noticed(claim, ArrayFact::kListRepeats); }
+};
+
+template <>
+struct Claim<FindingId::kListGaps> {
+  static Example example() {
+    return {.has = "a.npy --as index-lists",
+            .lacks = "b.npy --as index-lists",
+            .arrays = {{"a", i32({3, 2}, {0, -1, -1, 1, 0, 2})},
+                       {"b", i32({3, 2}, {0, -1, 0, 1, 0, 2})}}};
+  }
+  static CheckedMask question() { return listed(i32({3, 2}, {0, -1, -1, 1, 0, 2})); }
+  static bool holds(const Claimed& claim) { return is_noticed(claim, ArrayFact::kListGaps); }
+};
+
+template <>
+struct Claim<FindingId::kListOrder> {
+  static Example example() {
+    return {.has = "a.npy --as index-lists",
+            .lacks = "b.npy --as index-lists",
+            .arrays = {{"a", i32({3, 2}, {0, -1, 1, 0, 0, 2})},
+                       {"b", i32({3, 2}, {0, -1, 0, 1, 0, 2})}}};
+  }
+  static CheckedMask question() { return listed(i32({3, 2}, {0, -1, 1, 0, 0, 2})); }
+  static bool holds(const Claimed& claim) { return is_noticed(claim, ArrayFact::kListOrder); }
+};
+
+template <>
+struct Claim<FindingId::kSlicesOverlap> {
+  static Example example() {
+    return {.has = "a.npz",
+            .lacks = "b.npz",
+            .arrays = {{"a.npz:q_ranges", i32({2, 2}, {0, 4, 2, 4})},
+                       {"a.npz:k_ranges", i32({2, 2}, {0, 4, 2, 4})},
+                       {"b.npz:q_ranges", i32({2, 2}, {0, 2, 2, 4})},
+                       {"b.npz:k_ranges", i32({2, 2}, {0, 4, 2, 4})}}};
+  }
+  static CheckedMask question() {
+    CheckedMask out;
+    const SliceArrays slices{i32({2, 2}, {0, 4, 2, 4}), i32({2, 2}, {0, 4, 2, 4}), {}};
+    out.start = mask_from_slices(slices, {}, {}, 1 << 20, out.reading.arrays);
+    return out;
+  }
+  static bool holds(const Claimed& claim) { return is_noticed(claim, ArrayFact::kSlicesOverlap); }
 };
 
 }  // namespace maskctl::test

@@ -8,6 +8,7 @@
 
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
+#include "maskctl/mask/arrays/array_facts.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
 
@@ -18,6 +19,7 @@ struct ReadFacts {
   Index odd_bools = 0;      // number of bool bytes that are neither 0 nor 1
   bool inf_closed = false;  // whether a bias closes cells with -inf
   bool min_closed = false;  // whether a bias closes cells with the lowest finite number
+  ArrayFacts arrays = {};   // what was noticed in lists of keys, and in slices
 };
 
 /// A mask and all that is known of it; what is not known is left out.

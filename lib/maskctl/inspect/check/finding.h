@@ -42,6 +42,10 @@ enum class FindingId : std::uint8_t {
   kNoncanonicalBool,
   kBiasMixed,
   kBiasAndMask,
+  kListRepeats,
+  kListGaps,
+  kListOrder,
+  kSlicesOverlap,
   // about the mask alone:
   kMaskEmpty,
   kMaskFull,

@@ -24,6 +24,8 @@ template <FindingId id>
 struct RuleKey {};
 
 Findings lint_reading(const ReadFacts& facts);
+/// Reports what was noticed in lists of keys; a part of lint_reading().
+Findings lint_facts(const ArrayFacts& facts);
 
 /// Checks cu_seqlens. `tokens`: the expected last entry, if known; `what` names them. Mistakes
 /// become findings; nothing throws.

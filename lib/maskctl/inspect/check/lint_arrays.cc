@@ -220,7 +220,7 @@ struct PositionTallies {
 }  // namespace
 
 Findings lint_reading(const ReadFacts& facts) {
-  Findings out;
+  Findings out = lint_facts(facts.arrays);
   if (facts.odd_bools > 0) {
     out.push_back({&lint_rule(FindingId::kNoncanonicalBool),
                    fmt::format("{} bool byte{} neither 0 nor 1", facts.odd_bools,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/elements.h"
@@ -13,11 +14,46 @@
 namespace maskctl {
 namespace {
 
-constexpr std::array kKinds{
-    ArrayKind::kDense,     ArrayKind::kPadding,   ArrayKind::kKeyPadding, ArrayKind::kSegments,
-    ArrayKind::kPositions, ArrayKind::kCuSeqlens, ArrayKind::kPairs,      ArrayKind::kBias,
-    ArrayKind::kBlockmap,  ArrayKind::kFlex,      ArrayKind::kFa4,        ArrayKind::kBsr,
-    ArrayKind::kBits,      ArrayKind::kRuns,      ArrayKind::kMaskInfo,   ArrayKind::kTokenTypes};
+constexpr std::array kKinds{ArrayKind::kDense,
+                            ArrayKind::kPadding,
+                            ArrayKind::kKeyPadding,
+                            ArrayKind::kSegments,
+                            ArrayKind::kPositions,
+                            ArrayKind::kCuSeqlens,
+                            ArrayKind::kPairs,
+                            ArrayKind::kBias,
+                            ArrayKind::kBlockmap,
+                            ArrayKind::kFlex,
+                            ArrayKind::kFa4,
+                            ArrayKind::kBsr,
+                            ArrayKind::kBits,
+                            ArrayKind::kRuns,
+                            ArrayKind::kMaskInfo,
+                            ArrayKind::kTokenTypes,
+                            ArrayKind::kIndexLists,
+                            ArrayKind::kFlashmask,
+                            ArrayKind::kFlashmaskCausal,
+                            ArrayKind::kIntervals,
+                            ArrayKind::kSlices,
+                            ArrayKind::kRequestBits,
+                            ArrayKind::kTreeBits,
+                            ArrayKind::kPaddedLengths};
+
+/// The arrays that say a kind by their names. Kinds with more names stand before those with fewer
+/// of the same.
+struct NamesOfKind {
+  ArrayKind kind;
+  std::array<std::string_view, 4> names;
+};
+constexpr std::array kNames{
+    NamesOfKind{ArrayKind::kRuns, {"indptr", "begin", "end", "shape"}},
+    NamesOfKind{ArrayKind::kFlex, {"kv_num_blocks", "kv_indices"}},
+    NamesOfKind{ArrayKind::kFa4, {"mask_block_cnt", "mask_block_idx"}},
+    NamesOfKind{ArrayKind::kBsr, {"indptr", "indices"}},
+    NamesOfKind{ArrayKind::kSlices, {"q_ranges", "k_ranges"}},
+    NamesOfKind{ArrayKind::kRequestBits, {"packed_custom_mask", "qo_indptr", "kv_indptr"}},
+    NamesOfKind{ArrayKind::kTreeBits, {"tree_mask", "tree_mask_lens"}},
+    NamesOfKind{ArrayKind::kPaddedLengths, {"cu_seqlens_q", "cu_seqlens_q_padded"}}};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -43,6 +79,21 @@ bool fits_pairs(std::span<const std::int64_t> values) {
     if (values[i] < 0 || values[i] >= values[i + 1]) return false;
   }
   return true;
+}
+
+/// True when no row names a key twice, -1 aside, and some name several.
+bool fits_index_lists(const Tensor& array, std::span<const std::int64_t> values) {
+  const auto width = static_cast<std::size_t>(array.extent(1));
+  if (width < 2 || looks_like_positions(array)) return false;
+  bool several = false;
+  std::unordered_set<std::int64_t> known;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i % width == 0) known.clear();
+    if (values[i] < -1) return false;
+    if (values[i] >= 0 && !known.insert(values[i]).second) return false;
+    several |= known.size() > 1;
+  }
+  return several;
 }
 
 }  // namespace
@@ -81,6 +132,22 @@ std::string_view name(ArrayKind kind) {
       return "mask-info";
     case ArrayKind::kTokenTypes:
       return "token-types";
+    case ArrayKind::kIndexLists:
+      return "index-lists";
+    case ArrayKind::kFlashmask:
+      return "flashmask";
+    case ArrayKind::kFlashmaskCausal:
+      return "flashmask-causal";
+    case ArrayKind::kIntervals:
+      return "intervals";
+    case ArrayKind::kSlices:
+      return "slices";
+    case ArrayKind::kRequestBits:
+      return "request-bits";
+    case ArrayKind::kTreeBits:
+      return "tree-bits";
+    case ArrayKind::kPaddedLengths:
+      return "cu_seqlens-padded";
   }
   return "";
 }
@@ -95,6 +162,31 @@ bool is_writable(ArrayKind kind) {
 bool has_two_sides(ArrayKind kind) {
   return kind == ArrayKind::kSegments || kind == ArrayKind::kPositions ||
          kind == ArrayKind::kCuSeqlens || kind == ArrayKind::kPairs;
+}
+
+bool is_packed(ArrayKind kind) {
+  return kind == ArrayKind::kSlices || kind == ArrayKind::kRequestBits ||
+         kind == ArrayKind::kTreeBits || kind == ArrayKind::kPaddedLengths;
+}
+
+std::string array_names(ArrayKind kind) {
+  const auto row = std::ranges::find(kNames, kind, &NamesOfKind::kind);
+  std::vector<std::string_view> names;
+  if (row != kNames.end()) names.assign(row->names.begin(), row->names.end());
+  std::erase(names, "");
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", names[i]);
+  }
+  return out;
+}
+
+std::optional<ArrayKind> kind_of_names(const std::function<bool(std::string_view)>& has) {
+  for (const NamesOfKind& row : kNames) {
+    const auto known = [&](std::string_view name) { return name.empty() || has(name); };
+    if (std::ranges::all_of(row.names, known)) return row.kind;
+  }
+  return std::nullopt;
 }
 
 bool lists_blocks(ArrayKind kind) {
@@ -128,8 +220,11 @@ std::vector<ArrayKind> fitting_kinds(const Tensor& array) {
     kinds.insert(kinds.end(), {ArrayKind::kPadding, ArrayKind::kKeyPadding});
   }
   kinds.push_back(ArrayKind::kSegments);
+  const auto values = as_int64(array, "the array");
+  if (array.rank() == 2 && kinds.size() == 1 && fits_index_lists(array, values)) {
+    kinds.push_back(ArrayKind::kIndexLists);
+  }
   if (array.rank() == 1) {
-    const auto values = as_int64(array, "the array");
     if (fits_cu_seqlens(values)) kinds.push_back(ArrayKind::kCuSeqlens);
     if (fits_pairs(values)) kinds.push_back(ArrayKind::kPairs);
   }

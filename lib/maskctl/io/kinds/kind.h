@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,12 +32,26 @@ enum class ArrayKind : std::uint8_t {
   kRuns,        // indptr, begin, end and shape: runs of open keys, for exchange without loss
   kMaskInfo,    // the arrays of a stored MaskInfo, an object of another library; read only
   kTokenTypes,  // [S] or [B,S] token types: for a step (-t tokens:SOURCE), not a mask
+  kIndexLists,  // [Q,N], [B,Q,N] or [B,H,Q,N] keys that a query sees, and -1; also of blocks
+  kFlashmask,   // [B,H,K,2 or 4] limits of queries for each key: FlashMask
+  kFlashmaskCausal,  // [B,H,K,1 or 2] likewise, with causal=True
+  kIntervals,        // [H,N,B*Q] ends of intervals of keys: cuDNN's flex attention
+  kSlices,           // q_ranges, k_ranges and attn_type_map: MagiAttention
+  kRequestBits,      // packed_custom_mask, qo_indptr, kv_indptr and mask_indptr: FlashInfer
+  kTreeBits,         // tree_mask and tree_mask_lens: 64 bits for each token of draft trees
+  kPaddedLengths,    // cu_seqlens_q, cu_seqlens_q_padded and those of keys: TransformerEngine
 };
 
 /// The name of a kind on the command line: "dense", "padding", "key-padding", "segments",
 /// "positions", "cu_seqlens", "pairs", "bias", "blockmap", "flex", "fa4", "bsr", "bits", "runs",
-/// "mask-info", "token-types".
+/// "mask-info", "token-types", "index-lists", "flashmask", "flashmask-causal", "intervals",
+/// "slices", "request-bits", "tree-bits", "cu_seqlens-padded".
 std::string_view name(ArrayKind kind);
+/// The names of the arrays without which a container does not hold this kind: "indptr, begin, end
+/// and shape"; empty for kinds of one array, and for those of q and kv.
+std::string array_names(ArrayKind kind);
+/// The kind of several arrays for which has() knows all names; nothing if there is none.
+std::optional<ArrayKind> kind_of_names(const std::function<bool(std::string_view)>& has);
 /// The kind of this name; "-" and "_" are equivalent. Throws Error(kInvalidArgument) that lists the
 /// names.
 ArrayKind kind_from_name(std::string_view name);
@@ -45,12 +61,16 @@ std::span<const ArrayKind> all_kinds();
 bool is_writable(ArrayKind kind);
 /// True for kinds that have one array for queries and one for keys.
 bool has_two_sides(ArrayKind kind);
+/// True for kinds of several sequences end to end, which have one batch and head: slices,
+/// request-bits, tree-bits and cu_seqlens-padded. Batches are laid end to end to write them.
+bool is_packed(ArrayKind kind);
 /// True for flex, fa4 and bsr, whose arrays list blocks. Together with blockmap these are the kinds
 /// of blocks.
 bool lists_blocks(ArrayKind kind);
 
 /// Which kinds an array of this dtype and shape may be, and whether its values are needed to choose
-/// among them. Bits and block maps are never guessed: they need --as. Ranks 0 and above 4 fit no
+/// among them. Bits, block maps, limits and ends of intervals are never guessed: they
+/// need --as. Ranks 0 and above 4 fit no
 /// kind. A dense array of floats is a bias if its first nonzero number is negative.
 /// - rank 3 and 4: dense.
 /// - rank 2, Q == K: dense (other numbers than 0 and 1 are an error that suggests segments).
@@ -65,7 +85,8 @@ KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape);
 
 /// The kinds that the values of an integer array of rank 1 or 2 fit.
 /// - All values 0 or 1: padding, key-padding, segments; for rank 2 also dense.
-/// - Rank 2, other values: segments.
+/// - Rank 2, other values: segments; index-lists too if no row names a key twice, -1 aside, unless
+///   rows count up from 0, as positions do.
 /// - Rank 1: segments; cu_seqlens if the array starts with 0 and never decreases, unless it has
 ///   equal neighbours and no step above 1 (0 0 1 1 2: nobody packs documents of 0 and 1 tokens);
 ///   pairs if it has an even number of entries and each pair is 0 <= start < end.

@@ -9,6 +9,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/container.h"
+#include "maskctl/io/masks/array_group.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/block_lists.h"
 #include "maskctl/tensor/convert.h"
@@ -45,51 +46,6 @@ std::span<const ListRow> lists_of(ArrayKind kind) {
   return kFa4Lists;
 }
 
-std::string key_in(const std::string& group, const char* key) {
-  return group.empty() ? key : group + "/" + key;
-}
-
-/// Reads the arrays of a group, which are those of a container whose keys start with "group/", in
-/// the order of the file.
-class Group {
- public:
-  Group(Container& container, const std::string& group, std::vector<const char*> keys,
-        const ReadOptions& options, std::vector<std::string>& notes) {
-    std::erase_if(keys, [&](const char* key) { return !container.contains(key_in(group, key)); });
-    std::vector<std::string> names;
-    names.reserve(keys.size());
-    for (const char* key : keys) names.push_back(key_in(group, key));
-    std::vector<Tensor> read = container.read(names, options, notes);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      arrays_.push_back({keys[i], std::move(read[i])});
-    }
-  }
-
-  const Tensor* find(std::string_view key) const {
-    const auto found = std::ranges::find(arrays_, key, &NamedTensor::name);
-    return found == arrays_.end() ? nullptr : &found->tensor;
-  }
-  Tensor take(std::string_view key) {
-    return std::move(std::ranges::find(arrays_, key, &NamedTensor::name)->tensor);
-  }
-  /// The two numbers of an array, each at least `least`; nothing if the array is absent.
-  std::optional<std::array<Index, 2>> two(const char* key, Index least) const {
-    const Tensor* const array = find(key);
-    if (!array) return std::nullopt;
-    const auto values =
-        array->elements() <= 2 ? as_int64(*array, key) : std::vector<std::int64_t>();
-    if (values.size() == 2 && values[0] >= least && values[1] >= least) {
-      return std::array<Index, 2>{values[0], values[1]};
-    }
-    throw Error(Errc::kFormat, fmt::format("{}: expected two numbers of at least {}, of queries "
-                                           "and keys",
-                                           key, least));
-  }
-
- private:
-  std::vector<NamedTensor> arrays_;
-};
-
 std::vector<const char*> keys_of(ArrayKind kind) {
   std::vector<const char*> keys{kBlockSizeKey, kTorchBlockSizeKey, kLengthsKey};
   if (kind == ArrayKind::kBsr) {
@@ -100,7 +56,7 @@ std::vector<const char*> keys_of(ArrayKind kind) {
   return keys;
 }
 
-BlockSize size_of(const Group& group, ArrayKind kind, const MaskReadOptions& options) {
+BlockSize size_of(const ArrayGroup& group, ArrayKind kind, const MaskReadOptions& options) {
   const auto own = group.two(kBlockSizeKey, 1);
   const auto stored = own ? own : group.two(kTorchBlockSizeKey, 1);
   if (!stored) {
@@ -120,7 +76,8 @@ BlockSize size_of(const Group& group, ArrayKind kind, const MaskReadOptions& opt
 }
 
 /// The numbers of queries and keys, as far as they are known without reading the lists.
-std::array<std::optional<Index>, 2> lengths_of(const Group& group, const MaskReadOptions& options) {
+std::array<std::optional<Index>, 2> lengths_of(const ArrayGroup& group,
+                                               const MaskReadOptions& options) {
   if (const auto stored = group.two(kLengthsKey, 0)) return {(*stored)[0], (*stored)[1]};
   if (options.shape) return {(*options.shape)[2], (*options.shape)[3]};
   return {};
@@ -143,7 +100,7 @@ Index key_blocks(std::optional<Index> keys, Index block, ArrayKind kind) {
       {{Remedy::kGiveShape}});
 }
 
-std::vector<NamedBlockList> taken(Group& group, ArrayKind kind, bool by_keys) {
+std::vector<NamedBlockList> taken(ArrayGroup& group, ArrayKind kind, bool by_keys) {
   std::vector<NamedBlockList> out;
   for (const ListRow& list : lists_of(kind)) {
     if (list.by_keys != by_keys) continue;
@@ -159,7 +116,7 @@ std::vector<NamedBlockList> taken(Group& group, ArrayKind kind, bool by_keys) {
   return out;
 }
 
-Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_bytes) {
+Tensor flex_map(ArrayGroup& group, std::optional<Index> keys, Index block, Index max_bytes) {
   const auto lists = taken(group, ArrayKind::kFlex, false);
   const Tensor& indices = lists.front().indices;
   const Index width = indices.rank() == 0 ? 0 : indices.extent(indices.rank() - 1);
@@ -175,7 +132,7 @@ Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_
   return map;
 }
 
-Tensor map_of(Group& group, ArrayKind kind, std::optional<Index> keys, Index block,
+Tensor map_of(ArrayGroup& group, ArrayKind kind, std::optional<Index> keys, Index block,
               Index max_bytes) {
   if (kind == ArrayKind::kFlex) return flex_map(group, keys, block, max_bytes);
   const Index columns = key_blocks(keys, block, kind);
@@ -200,20 +157,10 @@ Tensor pair_of(Index q, Index k) {
 
 }  // namespace
 
-std::optional<ArrayKind> listed_kind(const Container& container, const std::string& group) {
-  const auto holds = [&](const char* one, const char* other) {
-    return container.contains(key_in(group, one)) && container.contains(key_in(group, other));
-  };
-  if (holds("kv_num_blocks", "kv_indices")) return ArrayKind::kFlex;
-  if (holds("mask_block_cnt", "mask_block_idx")) return ArrayKind::kFa4;
-  if (holds("indptr", "indices")) return ArrayKind::kBsr;
-  return std::nullopt;
-}
-
 LoadedMask load_block_lists(Container& container, const std::string& group, ArrayKind kind,
                             const MaskReadOptions& options) {
   LoadedMask out;
-  Group arrays(container, group, keys_of(kind), options.read, out.notes);
+  ArrayGroup arrays(container, group, keys_of(kind), options.read, out.notes);
   try {
     const BlockSize size = size_of(arrays, kind, options);
     const auto [queries, keys] = lengths_of(arrays, options);

@@ -11,10 +11,6 @@ namespace maskctl {
 
 class Container;
 
-/// The kind of the arrays in a group of a container, if it is one that lists blocks. Nothing
-/// otherwise.
-std::optional<ArrayKind> listed_kind(const Container& container, const std::string& group);
-
 /// Reads a group whose arrays list blocks: the block map, and a mask in which every cell of every
 /// listed block is open. Throws Error that starts with the container's name.
 LoadedMask load_block_lists(Container& container, const std::string& group, ArrayKind kind,

@@ -5,8 +5,13 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/block_lists_io.h"
+#include "maskctl/io/masks/group_arrays.h"
+#include "maskctl/io/masks/mask_axes.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/flashmask.h"
+#include "maskctl/mask/arrays/index_lists.h"
+#include "maskctl/mask/arrays/intervals.h"
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/tensor/convert.h"
 
@@ -33,6 +38,10 @@ void check_dtype(ArrayKind kind, DType dtype) {
     case ArrayKind::kSegments:
     case ArrayKind::kCuSeqlens:
     case ArrayKind::kPairs:
+    case ArrayKind::kIndexLists:
+    case ArrayKind::kFlashmask:
+    case ArrayKind::kFlashmaskCausal:
+    case ArrayKind::kIntervals:
       return expect(is_integer(dtype), "integers");
     case ArrayKind::kBias:
       expect(is_floating(dtype), "floats");
@@ -49,6 +58,10 @@ void check_dtype(ArrayKind kind, DType dtype) {
     case ArrayKind::kFa4:
     case ArrayKind::kBsr:
     case ArrayKind::kRuns:
+    case ArrayKind::kSlices:
+    case ArrayKind::kRequestBits:
+    case ArrayKind::kTreeBits:
+    case ArrayKind::kPaddedLengths:
       return refuse(fmt::format(
           "arrays of {} have types of their own; a dtype is for single arrays", name(kind)));
     default:
@@ -155,24 +168,36 @@ void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
   out.lost = made.lost;
 }
 
+/// Cells that a kernel's causal flag closes again are no loss.
+void allow_causal(ConvertedMask& out) {
+  if (out.changed == 0 || !is_causal_part(out.source, out.mask)) return;
+  out.notes.push_back(kCausalNote);
+  out.lost = 0;
+}
+
 void convert_lengths(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options) {
   const Mask& mask = out.source;
   const bool extents = last_of(nearest.q) == mask.queries() && last_of(nearest.kv) == mask.keys();
   const bool batches = out.kind == ArrayKind::kPairs || mask.batch() == 1;
   out.needs_shape = !(extents && batches && mask.heads() == 1);
   take(out, std::move(nearest), options, DType::kInt32);
-  if (out.kind == ArrayKind::kCuSeqlens && out.changed > 0 && is_causal_part(mask, out.mask)) {
-    out.notes.push_back(kCausalNote);
-    out.lost = 0;
-  }
+  if (out.kind == ArrayKind::kCuSeqlens) allow_causal(out);
 }
 
-void convert_runs(ConvertedMask& out, const MaskWriteOptions& options) {
-  RunArrays runs = runs_from_mask(out.source, options.max_bytes);
-  out.arrays.push_back({"indptr", std::move(runs.indptr)});
-  out.arrays.push_back({"begin", std::move(runs.begin)});
-  out.arrays.push_back({"end", std::move(runs.end)});
-  out.arrays.push_back({"shape", std::move(runs.shape)});
+void convert_index_lists(ConvertedMask& out, const MaskWriteOptions& options) {
+  Tensor lists = index_lists_from_mask(out.source, options.max_bytes);
+  lists.reshape(in_rank(lists.shape(), options.rank));
+  out.arrays.push_back({"", in_dtype(lists, options.dtype.value_or(DType::kInt32), out.kind)});
+  out.needs_shape = out.source.queries() != out.source.keys();
+}
+
+void convert_flashmask(ConvertedMask& out, const MaskWriteOptions& options) {
+  const bool causal = out.kind == ArrayKind::kFlashmaskCausal;
+  Nearest nearest = nearest_flashmask(out.source, causal, options.max_bytes);
+  out.arrays.push_back({"", in_dtype(nearest.q, options.dtype.value_or(DType::kInt32), out.kind)});
+  out.needs_shape = out.source.queries() != out.source.keys();
+  out.mask = std::move(nearest.mask);
+  out.changed = out.lost = nearest.changed;
 }
 
 }  // namespace
@@ -239,8 +264,27 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
     case ArrayKind::kBits:
       out.needs_shape = true;
       break;
+    case ArrayKind::kIndexLists:
+      convert_index_lists(out, options);
+      break;
+    case ArrayKind::kFlashmask:
+    case ArrayKind::kFlashmaskCausal:
+      convert_flashmask(out, options);
+      break;
+    case ArrayKind::kIntervals:
+      out.needs_shape = true;
+      out.arrays.push_back({"", in_dtype(intervals_from_mask(mask, options.max_bytes),
+                                         options.dtype.value_or(DType::kInt32), out.kind)});
+      break;
     case ArrayKind::kRuns:
-      convert_runs(out, options);
+    case ArrayKind::kSlices:
+    case ArrayKind::kRequestBits:
+    case ArrayKind::kTreeBits:
+      convert_group(out, options);
+      break;
+    case ArrayKind::kPaddedLengths:
+      convert_group(out, options);
+      allow_causal(out);
       break;
     default:
       break;

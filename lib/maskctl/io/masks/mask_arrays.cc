@@ -12,6 +12,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/io/kinds/array_look.h"
 #include "maskctl/io/masks/dense_reader.h"
+#include "maskctl/io/masks/key_arrays.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/bits.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -390,21 +391,13 @@ LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
       return load_blockmap(array, options);
     case ArrayKind::kBits:
       return load_bits(array, options);
-    case ArrayKind::kRuns:
-      throw Error(
-          Errc::kInvalidArgument,
-          fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
-                      "end and shape",
-                      array.name));
-    case ArrayKind::kFlex:
-    case ArrayKind::kFa4:
-    case ArrayKind::kBsr:
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: one array cannot be {}; expected a container of {}", array.name,
-                              name(kind),
-                              kind == ArrayKind::kFlex  ? "kv_num_blocks, kv_indices, ..."
-                              : kind == ArrayKind::kFa4 ? "mask_block_cnt, mask_block_idx, ..."
-                                                        : "indptr and indices"));
+    case ArrayKind::kIndexLists:
+      return load_index_lists(array, options);
+    case ArrayKind::kFlashmask:
+    case ArrayKind::kFlashmaskCausal:
+      return load_flashmask(array, kind, options);
+    case ArrayKind::kIntervals:
+      return load_intervals(array, options);
     case ArrayKind::kMaskInfo:
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: not a stored MaskInfo, which is a container with an array "
@@ -416,8 +409,14 @@ LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
                               "the step tokens:{}",
                               array.name, array.name));
     default:
-      return load_sequences(array, array, kind, options);
+      break;
   }
+  if (const std::string names = array_names(kind); !names.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: one array cannot be {}; expected a container of {}", array.name,
+                            name(kind), names));
+  }
+  return load_sequences(array, array, kind, options);
 }
 
 }  // namespace maskctl

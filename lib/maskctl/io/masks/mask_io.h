@@ -12,6 +12,7 @@
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/kinds/kind.h"
 #include "maskctl/io/streams/options.h"
+#include "maskctl/mask/arrays/array_facts.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/block_lists.h"
 #include "maskctl/mask/arrays/varlen.h"
@@ -39,7 +40,8 @@ struct MaskReadOptions {
   bool keep_value_is_zero = false;
   /// The segment id of padding, which sees nothing.
   std::int32_t pad_id = -1;
-  /// The block size of a block map, and of lists of blocks that are stored without it.
+  /// The block size of a block map, of lists of blocks that are stored without it, and of index
+  /// lists whose entries are blocks.
   std::optional<BlockSize> block = {};
   /// For arrays of floats: an element at or below this number is closed, any other finite one open.
   std::optional<double> closed_below = {};
@@ -73,7 +75,7 @@ struct LoadedMask {
   std::vector<Index> array_shape;  // as in the file
   /// The number of axes of the array; 4 if they are not those of the mask (lengths, bits, runs).
   Index rank = 4;
-  /// [B,S] int32: the ids of segments; for positions, the numbers of documents.
+  /// [B,S] int32: the ids of segments; for positions and padded lengths, the numbers of documents.
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
   bool shared_ids = true;  // queries and keys have the same array of ids
   /// For flex, fa4 and bsr: the blocks. In `mask`, every cell of every listed block is open.
@@ -82,6 +84,7 @@ struct LoadedMask {
   std::any object;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1; they count as true
   BiasSeen bias_seen;   // which values closed the cells of a bias
+  ArrayFacts facts;     // what was noticed in lists of keys and slices; each has a note too
   std::vector<std::string> notes;
 };
 

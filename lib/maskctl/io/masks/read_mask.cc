@@ -12,10 +12,13 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/io/formats/container_cache.h"
 #include "maskctl/io/masks/array_choices.h"
+#include "maskctl/io/masks/array_group.h"
 #include "maskctl/io/masks/block_lists_io.h"
+#include "maskctl/io/masks/group_arrays.h"
 #include "maskctl/io/masks/mask_arrays.h"
 #include "maskctl/io/masks/view_container.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/requests.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -76,22 +79,6 @@ void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
               fmt::format("0 cannot mean open in the kind {}; that is for dense, padding and "
                           "key-padding",
                           name(kind)));
-}
-
-LoadedMask load_runs(Container& container, const std::string& group,
-                     const MaskReadOptions& options) {
-  LoadedMask out;
-  std::vector<Tensor> read = container.read({joined(group, "indptr"), joined(group, "begin"),
-                                             joined(group, "end"), joined(group, "shape")},
-                                            options.read, out.notes);
-  const RunArrays runs{std::move(read[0]), std::move(read[1]), std::move(read[2]),
-                       std::move(read[3])};
-  out.mask = named(container.name(), [&] { return mask_from_runs(runs); });
-  out.kind = ArrayKind::kRuns;
-  out.dtype = name(runs.begin.dtype());
-  const auto shape = as_int64(runs.shape, "shape");
-  out.array_shape.assign(shape.begin(), shape.end());
-  return out;
 }
 
 LoadedMask load_object(Container& container, const std::string& group,
@@ -161,11 +148,11 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
 /// just the names.
 void refuse_several(const Container& container, const ReadOptions& options) {
   if (dynamic_cast<const ViewContainer*>(&container)) {
-    throw Error(
-        Errc::kInvalidArgument,
-        fmt::format("{}: {} arrays ({}); expected one, or those of one mask: q and kv; "
-                    "indptr, begin, end and shape; or lists of blocks",
-                    container.name(), container.keys().size(), printable_list(container.keys())));
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: {} arrays ({}); expected one, or those of one mask: q and kv; "
+                            "or arrays with the names of a kind, such as {}",
+                            container.name(), container.keys().size(),
+                            printable_list(container.keys()), array_names(ArrayKind::kRuns)));
   }
   constexpr std::size_t kListed = 12;
   const auto choices = array_choices(container.name(), options);
@@ -186,15 +173,11 @@ LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
   const auto wanted = [&](ArrayKind kind) { return !options.as || *options.as == kind; };
-  if (!one && wanted(ArrayKind::kRuns) &&
-      holds(container, member, {"indptr", "begin", "end", "shape"})) {
-    check_polarity(ArrayKind::kRuns, options);
-    return load_runs(container, member, options);
-  }
-  if (const auto kind = one ? std::nullopt : listed_kind(container, member);
+  if (const auto kind = one ? std::nullopt : grouped_kind(container, member);
       kind && wanted(*kind)) {
     check_polarity(*kind, options);
-    return load_block_lists(container, member, *kind, options);
+    return lists_blocks(*kind) ? load_block_lists(container, member, *kind, options)
+                               : load_group(container, member, *kind, options);
   }
   const ObjectKind* const object = options.object;
   if (!one && object && wanted(object->kind) && object->is_in(container, member)) {
@@ -259,7 +242,7 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
 /// True if arrays of this kind have axes of the mask (batch, heads, queries, keys).
 bool has_axes(ArrayKind kind) {
   return kind != ArrayKind::kCuSeqlens && kind != ArrayKind::kPairs && kind != ArrayKind::kBits &&
-         kind != ArrayKind::kRuns;
+         kind != ArrayKind::kRuns && kind != ArrayKind::kIntervals && !is_packed(kind);
 }
 
 void check_shape_option(const std::optional<std::vector<Index>>& shape) {
@@ -278,6 +261,12 @@ LoadedMask in_wanted_shape(const std::string& source, const MaskReadOptions& opt
   check_shape_option(options.shape);
   LoadedMask out = load();
   if (has_axes(out.kind)) out.rank = std::ssize(out.array_shape);
+  if (options.shape && is_packed(out.kind) && (*options.shape)[0] > 1) {
+    out.q_segment_ids.reset(), out.kv_segment_ids.reset();  // those of all entries, end to end
+    out.mask = named(source, [&] {
+      return batches_of(out.mask, (*options.shape)[0], (*options.shape)[2], (*options.shape)[3]);
+    });
+  }
   if (options.shape) {
     out.mask =
         named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
@@ -307,7 +296,8 @@ bool holds_block_lists(const std::string& source) {
   if (!std::filesystem::is_regular_file(name.path, failed)) return false;
   const auto container = open_container(name.path, {});
   const bool one = !name.member.empty() && container->contains(name.member);
-  return !one && listed_kind(*container, name.member).has_value();
+  const auto kind = one ? std::nullopt : grouped_kind(*container, name.member);
+  return kind && lists_blocks(*kind);
 }
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {

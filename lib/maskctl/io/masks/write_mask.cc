@@ -7,6 +7,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/io/masks/element_rows.h"
+#include "maskctl/io/masks/mask_axes.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/bits.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -22,14 +23,6 @@ constexpr Index kTaskBytes = Index{256} << 10;  // bytes of the rows that one ta
 
 std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-}
-
-/// The shape [B,H,rows,columns] without leading axes of extent 1, but with at least `rank` axes.
-std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
-  const bool one_head = shape[1] == 1;
-  if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};
-  if (rank == 3 && one_head) return {shape[0], shape[2], shape[3]};
-  return shape;
 }
 
 /// Produces the array elements of one band of rows after another.
@@ -244,6 +237,13 @@ class TensorWriter final : public ArrayWriter {
 };
 
 }  // namespace
+
+std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
+  const bool one_head = shape[1] == 1;
+  if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};
+  if (rank == 3 && one_head) return {shape[0], shape[2], shape[3]};
+  return shape;
+}
 
 std::vector<NamedTensor> mask_arrays(ConvertedMask converted, const MaskWriteOptions& options) {
   NamedTensor made{std::string(name(converted.kind)), {}};

@@ -33,27 +33,6 @@ std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
   return low >> shift | high << (64 - shift);
 }
 
-/// Copies `rows` rows of `keys` bits each, packed without gaps from bit `offset` on, into words so
-/// that each row starts at a new word.
-void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Index keys,
-                 std::span<std::uint64_t> words) {
-  if (keys == 0) return;
-  if (keys % 64 == 0 && offset % 8 == 0) {
-    std::memcpy(words.data(), bits.data() + offset / 8, as_size(rows * keys / 8));
-    return;
-  }
-  const std::size_t width = as_size(words_for(keys));
-  const std::uint64_t tail =
-      keys % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << keys % 64) - 1;
-  for (std::size_t row = 0; row < as_size(rows); ++row) {
-    const Index begin = offset + static_cast<Index>(row) * keys;
-    for (std::size_t w = 0; w < width; ++w) {
-      words[row * width + w] = word_at(bits, begin + static_cast<Index>(w) * 64);
-    }
-    words[row * width + width - 1] &= tail;
-  }
-}
-
 /// True when every row starts and ends on a word boundary. `offset` is the first bit of the first
 /// row.
 bool fills_words(Index keys, Index offset) { return keys % 64 == 0 && offset % 64 == 0; }
@@ -100,6 +79,25 @@ void pack_planes(const Mask& mask, std::span<std::uint64_t> words) {
 }
 
 }  // namespace
+
+void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Index keys,
+                 std::span<std::uint64_t> words) {
+  if (keys == 0) return;
+  if (keys % 64 == 0 && offset % 8 == 0) {
+    std::memcpy(words.data(), bits.data() + offset / 8, as_size(rows * keys / 8));
+    return;
+  }
+  const std::size_t width = as_size(words_for(keys));
+  const std::uint64_t tail =
+      keys % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << keys % 64) - 1;
+  for (std::size_t row = 0; row < as_size(rows); ++row) {
+    const Index begin = offset + static_cast<Index>(row) * keys;
+    for (std::size_t w = 0; w < width; ++w) {
+      words[row * width + w] = word_at(bits, begin + static_cast<Index>(w) * 64);
+    }
+    words[row * width + width - 1] &= tail;
+  }
+}
 
 Index bit_bytes(std::span<const Index> shape) { return ceil_div(checked_cells(shape), 8); }
 

@@ -25,6 +25,11 @@ Mask mask_from_bits(std::span<const std::byte> bits, std::span<const Index> shap
 /// fill whole words are stored; others are ORed into `out`, which must be zero there.
 void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_t> out);
 
+/// Copies `rows` rows of `keys` bits each, packed without gaps from bit `offset` on, into words so
+/// that each row starts at a new word.
+void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Index keys,
+                 std::span<std::uint64_t> words);
+
 /// The packed cells of a whole mask as an array [N] of uint8. Throws Error(kLimit) when they take
 /// more than max_bytes.
 Tensor bits_from_mask(const Mask& mask, Index max_bytes);

@@ -77,7 +77,6 @@ struct Reader {
   std::uint64_t hash(Index plane) const;
   bool same(Index a, Index b) const;
   void check_runs(Index row) const;
-  std::vector<Run> runs_of(Range numbers) const;
   PlanePtr plane(Index number) const;
 };
 
@@ -170,42 +169,27 @@ bool Reader::same(Index a, Index b) const {
   return equal(begin) && equal(end);
 }
 
-std::vector<Run> Reader::runs_of(Range numbers) const {
-  std::vector<Run> runs;
-  runs.reserve(as_size(numbers.size()));
-  for (std::size_t i = as_size(numbers.begin); i < as_size(numbers.end); ++i) {
-    runs.push_back({begin[i], end[i]});
-  }
-  return runs;
-}
-
 PlanePtr Reader::plane(Index number) const {
   const auto rows = rows_of(number);
   const Index width = words_for(keys);
-  if (rows.back() - rows[0] > queries * width) {  // bits take less than runs of 8 bytes
-    return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> words) {
-      for (Index row = q.begin; row < q.end; ++row) {
-        runs_to_words(runs_of({rows[as_size(row)], rows[as_size(row) + 1]}),
-                      words.subspan(as_size((row - q.begin) * width), as_size(width)));
-      }
-    });
-  }
-  std::vector<Run> kept;
-  std::vector<Index> offsets{0};
-  std::vector<RowRef> refs;
-  refs.reserve(as_size(queries));
-  const auto last_list = [&] { return std::span(kept).subspan(as_size(offsets.rbegin()[1])); };
-  for (Index row = 0; row < queries; ++row) {
-    const auto first = rows[as_size(row)];
-    const std::vector<Run> runs = runs_of({first, rows[as_size(row) + 1]});
-    if (row == 0 || !std::ranges::equal(runs, last_list())) {
-      kept.insert(kept.end(), runs.begin(), runs.end());
-      offsets.push_back(std::ssize(kept));
+  const auto add_runs = [&](Index row, std::vector<Run>& runs) {
+    for (auto i = as_size(rows[as_size(row)]); i < as_size(rows[as_size(row) + 1]); ++i) {
+      runs.push_back({begin[i], end[i]});
     }
-    refs.push_back(
-        {static_cast<std::uint32_t>(offsets.size() - 2), 0, static_cast<std::int32_t>(keys)});
+  };
+  if (rows.back() - rows[0] <= queries * width) {
+    constexpr Index kInMemory = std::numeric_limits<Index>::max();
+    return filled_lists(queries, keys, 1, {kInMemory, rows.back() - rows[0]}, add_runs);
   }
-  return row_lists(keys, std::move(kept), std::move(offsets), std::move(refs));
+  // Bits take less than runs of 8 bytes.
+  return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> words) {
+    std::vector<Run> runs;
+    for (Index row = q.begin; row < q.end; ++row) {
+      runs.clear();
+      add_runs(row, runs);
+      runs_to_words(runs, words.subspan(as_size((row - q.begin) * width), as_size(width)));
+    }
+  });
 }
 
 }  // namespace

@@ -1,0 +1,185 @@
+#include "maskctl/io/masks/group_arrays.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/array_group.h"
+#include "maskctl/io/masks/key_arrays.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/arrays/requests.h"
+#include "maskctl/mask/arrays/slices.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// What reading a group needs: its arrays, the extents of all batch entries end to end, where they
+/// are known, and the limit.
+struct GroupRead {
+  ArrayGroup arrays;
+  std::optional<Index> queries, keys;
+  Index max_bytes;
+};
+
+void read_runs(GroupRead& read, LoadedMask& out) {
+  const RunArrays runs{read.arrays.take("indptr"), read.arrays.take("begin"),
+                       read.arrays.take("end"), read.arrays.take("shape")};
+  out.mask = mask_from_runs(runs);
+  out.dtype = name(runs.begin.dtype());
+  const auto shape = as_int64(runs.shape, "shape");
+  out.array_shape.assign(shape.begin(), shape.end());
+}
+
+void read_slices(GroupRead& read, LoadedMask& out) {
+  const SliceArrays slices{read.arrays.take("q_ranges"), read.arrays.take("k_ranges"),
+                           read.arrays.take_if("attn_type_map")};
+  if (!slices.types) out.notes.push_back("no attn_type_map: all slices are full");
+  out.mask = mask_from_slices(slices, read.queries, read.keys, read.max_bytes, out.facts);
+  if (!read.queries) {
+    out.notes.push_back("the extents are the largest ends, for no shape was given");
+  }
+  out.dtype = name(slices.q.dtype());
+  out.array_shape = slices.q.shape();
+}
+
+void read_request_bits(GroupRead& read, LoadedMask& out) {
+  const RequestBits bits{read.arrays.take("packed_custom_mask"), read.arrays.take("qo_indptr"),
+                         read.arrays.take("kv_indptr"), read.arrays.take_if("mask_indptr")};
+  out.mask = mask_from_request_bits(bits, read.queries, read.keys, read.max_bytes);
+  out.dtype = name(bits.packed.dtype());
+  out.array_shape = bits.packed.shape();
+}
+
+void read_tree_bits(GroupRead& read, LoadedMask& out) {
+  const TreeBits bits{read.arrays.take("tree_mask"), read.arrays.take("tree_mask_lens")};
+  out.mask = mask_from_tree_bits(bits);
+  out.dtype = name(bits.rows.dtype());
+  out.array_shape = bits.rows.shape();
+}
+
+/// Keys have the lengths of queries unless they have their own; without padded ones, no padding.
+void read_padded_lengths(GroupRead& read, LoadedMask& out) {
+  PaddedLengths lengths{
+      read.arrays.take("cu_seqlens_q"), {}, read.arrays.take("cu_seqlens_q_padded"), {}};
+  const auto kv = read.arrays.take_if("cu_seqlens_kv");
+  const auto kv_padded = read.arrays.take_if("cu_seqlens_kv_padded");
+  lengths.kv = kv.value_or(lengths.q);
+  lengths.kv_padded = kv_padded.value_or(kv ? *kv : lengths.q_padded);
+  out.mask = mask_from_padded_lengths(lengths, read.queries, read.keys);
+  PaddedDocuments documents = documents_of_padded(lengths, out.mask.queries(), out.mask.keys());
+  out.q_segment_ids = std::move(documents.q);
+  out.kv_segment_ids = std::move(documents.kv);
+  out.shared_ids = !kv && !kv_padded;
+  out.dtype = name(lengths.q.dtype());
+  out.array_shape = lengths.q.shape();
+}
+
+std::vector<const char*> arrays_of(ArrayKind kind) {
+  switch (kind) {
+    case ArrayKind::kRuns:
+      return {"indptr", "begin", "end", "shape"};
+    case ArrayKind::kSlices:
+      return {"q_ranges", "k_ranges", "attn_type_map"};
+    case ArrayKind::kRequestBits:
+      return {"packed_custom_mask", "qo_indptr", "kv_indptr", "mask_indptr"};
+    case ArrayKind::kTreeBits:
+      return {"tree_mask", "tree_mask_lens"};
+    default:
+      return {"cu_seqlens_q", "cu_seqlens_kv", "cu_seqlens_q_padded", "cu_seqlens_kv_padded"};
+  }
+}
+
+std::optional<Index> end_to_end_extent(const MaskReadOptions& options, std::size_t axis) {
+  if (!options.shape) return std::nullopt;
+  if (const auto all = checked_mul((*options.shape)[0], (*options.shape)[axis])) return all;
+  throw Error(Errc::kShape, fmt::format("{} batch entries of {} tokens are too many",
+                                        (*options.shape)[0], (*options.shape)[axis]));
+}
+
+void read_arrays_of(ArrayKind kind, GroupRead& read, LoadedMask& out) {
+  switch (kind) {
+    case ArrayKind::kRuns:
+      return read_runs(read, out);
+    case ArrayKind::kSlices:
+      return read_slices(read, out);
+    case ArrayKind::kRequestBits:
+      return read_request_bits(read, out);
+    case ArrayKind::kTreeBits:
+      return read_tree_bits(read, out);
+    default:
+      return read_padded_lengths(read, out);
+  }
+}
+
+}  // namespace
+
+LoadedMask load_group(Container& container, const std::string& group, ArrayKind kind,
+                      const MaskReadOptions& options) {
+  LoadedMask out;
+  out.kind = kind;
+  ArrayGroup arrays(container, group, arrays_of(kind), options.read, out.notes);
+  const auto read_before = out.notes.size();
+  try {
+    GroupRead read{std::move(arrays), end_to_end_extent(options, 2), end_to_end_extent(options, 3),
+                   options.read.max_bytes};
+    read_arrays_of(kind, read, out);
+  } catch (const Error& error) {
+    throw error.within(container.name());
+  }
+  for (auto i = read_before; i < out.notes.size(); ++i) {
+    out.notes[i] = fmt::format("{}: {}", container.name(), out.notes[i]);
+  }
+  note_facts(container.name(), out);
+  return out;
+}
+
+void convert_group(ConvertedMask& out, const MaskWriteOptions& options) {
+  const Index max_bytes = options.max_bytes;
+  const Mask& mask = out.source;
+  const auto add = [&out](const char* key, Tensor array) {
+    out.arrays.push_back({key, std::move(array)});
+  };
+  if (out.kind == ArrayKind::kRuns) {
+    RunArrays runs = runs_from_mask(mask, max_bytes);
+    add("indptr", std::move(runs.indptr));
+    add("begin", std::move(runs.begin));
+    add("end", std::move(runs.end));
+    add("shape", std::move(runs.shape));
+    return;
+  }
+  const Mask packed = end_to_end(mask, max_bytes);
+  Mask meant = packed;
+  if (out.kind == ArrayKind::kSlices) {
+    SliceArrays slices = slices_from_mask(packed, max_bytes);
+    add("q_ranges", std::move(slices.q));
+    add("k_ranges", std::move(slices.k));
+    add("attn_type_map", std::move(*slices.types));
+  } else if (out.kind == ArrayKind::kRequestBits) {
+    RequestBits bits = request_bits_from_mask(packed, max_bytes);
+    add("packed_custom_mask", std::move(bits.packed));
+    add("qo_indptr", std::move(bits.qo));
+    add("kv_indptr", std::move(bits.kv));
+    add("mask_indptr", std::move(*bits.mask));
+  } else if (out.kind == ArrayKind::kTreeBits) {
+    NearestTrees trees = nearest_tree_bits(packed);
+    meant = std::move(trees.mask);
+    add("tree_mask", std::move(trees.bits.rows));
+    add("tree_mask_lens", std::move(trees.bits.lens));
+  } else {
+    NearestLengths nearest = nearest_padded_lengths(packed);
+    meant = std::move(nearest.mask);
+    add("cu_seqlens_q", std::move(nearest.lengths.q));
+    add("cu_seqlens_kv", std::move(nearest.lengths.kv));
+    add("cu_seqlens_q_padded", std::move(nearest.lengths.q_padded));
+    add("cu_seqlens_kv_padded", std::move(nearest.lengths.kv_padded));
+  }
+  out.needs_shape = mask.batch() != 1 || mask.heads() != 1 || out.kind == ArrayKind::kSlices;
+  if (mask.batch() > 1) {
+    out.notes.push_back(fmt::format("{} batch entries are laid end to end", mask.batch()));
+  }
+  out.mask = batches_of(meant, mask.batch(), mask.queries(), mask.keys());
+  out.changed = out.lost = differing_cells(mask, out.mask);
+}
+
+}  // namespace maskctl
