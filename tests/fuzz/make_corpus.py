@@ -122,7 +122,21 @@ def add_safetensors():
 # The position of a kind in KINDS is its number in fuzz_mask.cc; len(KINDS) leaves the kind to
 # detection.
 KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
-         "blockmap", "bits", "runs", "token-types"]
+         "blockmap", "flex", "fa4", "bsr", "bits", "runs", "mask-info", "token-types", "index-lists",
+         "flashmask", "flashmask-causal", "intervals", "slices", "request-bits", "tree-bits",
+         "cu_seqlens-padded"]
+
+
+def lists(mask):
+    """Returns the keys of each query, then -1."""
+    out = np.full((len(mask), mask.sum(1).max() + 1), -1, np.int32)
+    for row, keys in zip(out, mask):
+        row[:keys.sum()] = np.flatnonzero(keys)
+    return out
+
+
+def i32(*values):
+    return np.array(values, np.int32)
 
 
 def add_mask():
@@ -147,14 +161,34 @@ def add_mask():
         "bits": {"u8": npy(np.packbits(causal.ravel(), bitorder="little"))},
         "runs": {"packed": npz(True, **runs(causal)), "stored": npz(**runs(causal))},
         "token-types": {"i32": npy(ids)},
+        "flex": {"lists": npz(kv_num_blocks=i32(1, 2, 2), kv_indices=i32([0, 1], [0, 1], [1, 0]))},
+        "fa4": {"lists": npz(mask_block_cnt=i32(1, 2, 2), mask_block_idx=i32([0, 0], [0, 1], [0, 1]),
+                             block_size=i32(4, 8), seq_lengths=i32(12, 16))},
+        "bsr": {"rows": npz(indptr=i32(0, 1, 3, 5), indices=i32(0, 0, 1, 0, 1))},
+        "index-lists": {"i32": npy(lists(causal)), "i64": npy(lists(causal)[None, :, ::-1].astype(np.int64)),
+                        "blocks": npy(i32([0, -1], [1, 0], [0, 0]))},
+        "flashmask": {"two": npy(np.stack([np.full(16, 12), np.arange(16)], 1)[None, None]),
+                      "four": npy(i32(*[[k, 12, 0, k // 2] for k in range(16)])[None, None])},
+        "flashmask-causal": {"one": npy(np.full((1, 2, 12, 1), 9, np.int32)),
+                             "two": npy(i32(*[[k, k + 3] for k in range(12)])[None, None])},
+        "intervals": {"three": npy(i32(*[[[n] * 12 for n in (2, 5, 9)]]))},
+        "slices": {"four": npz(q_ranges=i32([0, 4], [4, 8], [8, 10], [9, 12]),
+                               k_ranges=i32([0, 4], [0, 8], [3, 9], [0, 16]), attn_type_map=i32(0, 1, 2, 3))},
+        "request-bits": {"two": npz(packed_custom_mask=np.arange(12, dtype=np.uint8), qo_indptr=i32(0, 5, 12),
+                                    kv_indptr=i32(0, 8, 16), mask_indptr=i32(0, 5, 12))},
+        "tree-bits": {"two": npz(tree_mask=np.array([1, 3, 5, 1, 3], np.uint64), tree_mask_lens=i32(0, 3, 5))},
+        "cu_seqlens-padded": {"four": npz(cu_seqlens_q=i32(0, 3, 8), cu_seqlens_kv=i32(0, 5, 9),
+                                          cu_seqlens_q_padded=i32(0, 4, 12), cu_seqlens_kv_padded=i32(0, 8, 16))},
     }
     more = {"bias": [0, 1], "padding": [0, 32], "key-padding": [1, 0], "cu_seqlens": [0, 1], "pairs": [1, 2],
-            "blockmap": [5, 4, 8], "bits": [1], "segments": [0, 16]}
+            "blockmap": [5, 4, 8], "bits": [1], "segments": [0, 16], "flex": [4, 5], "bsr": [5],
+            "index-lists": [0, 1, 4, 5], "flashmask": [0, 1], "intervals": [1], "slices": [0, 1],
+            "request-bits": [0, 1], "cu_seqlens-padded": [0, 1]}
     for number, kind in enumerate(KINDS):
-        for name, data in arrays[kind].items():
+        for name, data in arrays.get(kind, {}).items():
             for option in more.get(kind, [0]):
                 add("mask", f"{kind}_{name}_{option}", bytes([number, option]) + data)
-            if kind in ("dense", "segments", "runs", "bias"):
+            if kind in ("dense", "segments", "runs", "bias", "slices", "request-bits"):
                 add("mask", f"any_{kind}_{name}", bytes([len(KINDS), 0]) + data)
             if kind == "bias":  # +64 sets a limit below which biases are closed
                 add("mask", f"{kind}_{name}_below", bytes([number + 64, 0]) + data)
