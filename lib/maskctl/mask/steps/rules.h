@@ -9,8 +9,8 @@ namespace maskctl::step {
 template <typename... Rules>
 struct List {};
 
-// The list also declares the types of its rules. A rule that has the name of a type of maskctl known
-// to rule.cc would have to be declared before the list.
+// The list also declares the types of its rules. A rule that has the name of a type of maskctl
+// known to rule.cc would have to be declared before the list.
 // clang-format off
 using Rules = List<
     struct Causal,

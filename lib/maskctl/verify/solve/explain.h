@@ -74,7 +74,7 @@ struct FullVerdict {
   /// True if the mask was solved without trying candidates first: the judgement then has the
   /// verdict on the solved mask, and that mask in `obeyed`.
   bool only_solved = false;
-  std::string not_solved = {};              // why the mask cannot be solved, where that was tried
+  std::string not_solved = {};  // why the mask cannot be solved, where that was tried
   NextQuestion next = NextQuestion::kNone;
 };
 
