@@ -172,6 +172,22 @@ TEST_CASE("attention-gym's neighbourhoods, shared prefixes and block diffusion")
       12, 12);
 }
 
+// flash-attention tests/cute/mask_mod_definitions.py at 0251105a, by its formulas.
+TEST_CASE("mask functions of flash-attn 4 read as others do") {
+  const auto read = [](const std::string& body) {
+    return "@cute.jit\ndef mask_mod(batch, head, m_idx, n_idx, seqlen_info, aux_tensors):\n" + body;
+  };
+  check_read(lib("flex"),
+             read("    offset = seqlen_info.seqlen_k - seqlen_info.seqlen_q\n"
+                  "    offset_ssa = utils.scalar_to_ssa(offset, cutlass.Int32)\n"
+                  "    return n_idx <= (m_idx + offset_ssa)\n"),
+             [](Index q, Index k, Index queries, Index keys) { return k <= q + keys - queries; });
+  check_read(lib("flex"),
+             read("    size = utils.scalar_to_ssa(3, cutlass.Int32)\n"
+                  "    return (m_idx // size) == (n_idx // size)\n"),
+             [](Index q, Index k, Index, Index) { return q / 3 == k / 3; });
+}
+
 TEST_CASE("names of masks are aligned to the first row, as expressions are") {
   check_read(lib("flex"), "causal_mask", [](Index q, Index k, Index, Index) { return k <= q; });
   check_read(lib("flex"), "generate_sliding_window(2)",

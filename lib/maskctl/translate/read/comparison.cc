@@ -138,9 +138,11 @@ std::optional<Linear> Comparisons::linear_word(const Python& given) const {
     out.q = 1;
   } else if (is_index(given, "kv_idx")) {
     out.k = 1;
-  } else if (given.is_word("Q_LEN") || given.is_word("q_len")) {
+  } else if (given.is_word("Q_LEN") || given.is_word("q_len") ||
+             given.is_word("seqlen_info.seqlen_q")) {
     out.queries = 1;
-  } else if (given.is_word("KV_LEN") || given.is_word("kv_len")) {
+  } else if (given.is_word("KV_LEN") || given.is_word("kv_len") ||
+             given.is_word("seqlen_info.seqlen_k")) {
     out.keys = 1;
   } else {
     return std::nullopt;

@@ -72,8 +72,13 @@ class PythonParser {
   }
   bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
 
-  /// Reads one statement: "name = value", "a=1, b=2", an expression, or a function.
+  /// Reads one statement: "name = value", "a=1, b=2", an expression, or a function, whose decorator
+  /// says nothing about a mask.
   void statement(PythonText& out) {
+    if (text_.substr(at_, 1) == "@") {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return;
+    }
     if (word_ahead() == "def") return function(out);
     if (word_ahead() == "return") at_ += 6;
     Python call;
@@ -213,8 +218,10 @@ class PythonParser {
       }
     }
     --brackets_;
+    // flash-attn 4's have seqlen_info and arrays after them.
+    const bool indices = names.size() == 4 || (names.size() > 4 && names[4] == "seqlen_info");
     for (std::size_t i = 0; i < names.size(); ++i) {
-      locals_[names[i]] = names.size() == 4 ? std::string(kIndices[i]) : names[i];
+      locals_[names[i]] = indices && i < 4 ? std::string(kIndices[i]) : names[i];
     }
   }
 

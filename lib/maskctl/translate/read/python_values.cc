@@ -84,10 +84,14 @@ std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Pytho
 
 const Python& named_value(const PythonText& text, const Python& value) {
   const Python* out = &value;
-  for (int steps = 0; out->kind == Python::Kind::kWord && steps < 16; ++steps) {
-    const auto found = text.names.find(out->text);
-    if (found == text.names.end()) break;
-    out = &found->second;
+  for (int steps = 0; steps < 16; ++steps) {
+    // flash-attn 4 writes a number as utils.scalar_to_ssa(number, type).
+    const bool number = out->kind == Python::Kind::kCall && !out->items.empty() &&
+                        last_name(out->text) == "scalar_to_ssa";
+    const auto found =
+        out->kind == Python::Kind::kWord ? text.names.find(out->text) : text.names.end();
+    if (!number && found == text.names.end()) break;
+    out = number ? &out->items.front() : &found->second;
   }
   return *out;
 }
