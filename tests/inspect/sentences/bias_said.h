@@ -84,6 +84,13 @@ struct Span {
 struct Truth {
   Index true_in = 0, said = 0;
 };
+/// True if the number is the other one, of 24 bits, with six digits.
+inline bool has_six_digits(double said, double value) {
+  if (value == 0) return said == 0;
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 5);
+  return std::abs(said - value) <= 0.501 * unit + 2e-7 * std::abs(value);
+}
+
 /// The number of heads in which all numbers are one of the slopes times `variable`; 0 if one of the
 /// slopes fits no head with a number other than 0.
 template <typename F>
@@ -92,12 +99,14 @@ Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const
   for (const double slope : slopes) {
     bool needed = false;
     for (Index h = 0; h < bias.heads; ++h) {
-      bool numbers = false;
+      bool numbers = false, read = slope == 0;
       const bool all = bias.all(h, [&](Index q, Index k, double value) {
+        const double at = variable(q, k);
         numbers = numbers || value != 0;
-        return near(value, slope * variable(q, k));
+        read = read || (at != 0 && has_six_digits(slope, value / at));
+        return near(value, slope * at);
       });
-      if (!all) continue;
+      if (!all || (numbers && !read)) continue;
       needed = needed || numbers;
       fits[static_cast<std::size_t>(h)] = true;
     }
