@@ -207,7 +207,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (guess_first && add_guesses(plane, out)) return;
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   if (out.exact()) search_inverse(plane, options, out);
-  if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
+  const bool listed = has_arrays(out.chain()) || has_long_lists(out.chain());
+  if (out.is_short() || (large && out.exact() && !listed)) return;
   if (!large) add_guesses(plane, out);
   const Extent extent{plane->queries(), plane->keys()};
   out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
@@ -268,7 +269,8 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
   }
   const auto plain = plain_candidates(plane, options, known);
   if (options.guess) {
-    search_guessed(plane, options, *plain);
+    // What plain steps make of a large mask, but for stray cells, is not worth guessing at.
+    if (!(large && plain->is_plain())) search_guessed(plane, options, *plain);
     if (!plain->exact()) {
       if (auto blocks = row_blocks_chain(plane)) plain->add(std::move(*blocks));
     }
