@@ -43,6 +43,7 @@ const std::map<std::string, Layer> kLayers = {
        "equal/shared_planes.h",
        "leaves.h",
        "planes/band_key.h",
+       "planes/computed_rows.h",
        "planes/gallop.h",
        "planes/row_lists/clipped_classes.h",
        "planes/row_lists/clipped_grid.h",

@@ -401,6 +401,47 @@ TEST_CASE("take and at have the cells of the tokens that their ranges name", "[f
   }
 }
 
+TEST_CASE("recognise says parts of ranks, slots and evicted caches without arrays", "[families]") {
+  Draw random(68);
+  int missed = 0, at = 0, tried = 0;
+  const auto recognised = [&](const Mask& part) {
+    const Recognised found = recognise(part);
+    ++tried;
+    missed += found.residue.cells > 0 || found.irregular || text_of(found.chain) == "arrays";
+    at += text_of(found.chain).find("at:") != std::string::npos;
+  };
+  for (int i = 0; i < test::rounds(100); ++i) {
+    const Index ranks = draw(random, 2, 16), size = draw(random, 4, 8), n = 2 * ranks * size;
+    const Index rank = draw(random, 0, ranks - 1), other = 2 * ranks - 1 - rank;
+    const std::vector<std::string> chains{
+        "causal", "window:keys=" + std::to_string(draw(random, 2, n / 2)),
+        "doc:lens=" + std::to_string(n / 3) + "+" + std::to_string(n - n / 3) + " | causal"};
+    const Mask whole = apply(full_mask(1, 1, n, n), bind(parse(chains[as_size(i % 3)]), {}));
+    const auto range = [](Index begin, Index end) {
+      return std::to_string(begin) + "-" + std::to_string(end - 1);
+    };
+    const std::string zigzag =
+        range(rank * size, (rank + 1) * size) + "+" + range(other * size, (other + 1) * size);
+    const std::string striped = range(rank, n) + ",stride=" + std::to_string(ranks);
+    const Index slot = draw(random, 1, n - 1);
+    const std::string round = range(slot, n) + "+" + range(0, slot);
+    for (const std::string& taken :
+         {"queries=" + zigzag, "queries=" + striped,
+          "queries=" + round + ",keys=" + round,               // rolled
+          "queries=" + range(n - 6, n) + ",keys=" + round}) {  // slots of a ring
+      CAPTURE(chains[as_size(i % 3)], taken);
+      recognised(apply(whole, bind(parse("take:" + taken), {})));
+    }
+    const Index kept = draw(random, n / 2, n - 4);
+    recognised(apply(apply(full_mask(1, 1, n, n), bind(parse("causal"), {})),
+                     bind(parse("take:keys=" + range(0, 3) + "+" + range(kept, n)), {})));
+  }
+  CAPTURE(missed, at, tried);
+  CHECK(missed * 20 <= tried);
+  // Others are also of a plainer rule.
+  CHECK(at * 5 >= tried);
+}
+
 TEST_CASE("trees, grids and indices that make no mask are refused with what is expected",
           "[families]") {
   const Numbers arrays{{"circle", {1, 0, -1}}, {"far", {-1, 0, 7}}, {"deep", {0, -2, 1}},

@@ -13,6 +13,7 @@
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
 #include "maskctl/inspect/recognise/packed.h"
+#include "maskctl/inspect/recognise/positions.h"
 #include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/row_blocks.h"
@@ -198,6 +199,17 @@ bool add_guesses(const PlanePtr& plane, Candidates& out) {
   return exact;
 }
 
+/// Adds chains at positions of tokens. Returns whether one gives the plane.
+bool add_positions(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const auto whole = [&](const PlanePtr& tokens) {
+    const Explained found = explain(compacted(tokens, options.max_cells), options.max_steps, true);
+    return found.exact.empty() ? Chain{} : cheapest(tokens, found.exact);
+  };
+  const std::vector<Chain> chains = chains_at_positions(plane, whole);
+  for (const Chain& chain : chains) out.add(chain);
+  return !chains.empty() && out.exact();
+}
+
 /// Searches rules whose numbers can be read off the plane; then does the same for the plane without
 /// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
@@ -216,6 +228,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.is_plain_exact()) {
     for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);
   }
+  const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());
+  if (odd && add_positions(plane, options, out) && large) return;
   if (out.is_plain()) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
@@ -251,10 +265,20 @@ std::shared_ptr<Candidates> plain_candidates(const PlanePtr& plane, const Recogn
   return out;
 }
 
+/// Throws Error(kLimit) for a plane of too many cells that would be read one by one.
+void check_cells(const Plane& plane, Index max_cells) {
+  const Index cells = plane.queries() * plane.keys();
+  if (slabs_of(plane) || cells <= max_cells || is_clipped(plane)) return;
+  throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
+                                " cells that no few lines bound exceed the limit of " +
+                                std::to_string(max_cells) + "; slice the mask first");
+}
+
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options,
                            KnownPlanes::Known& known) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
-  auto clipped = recognise_clipped(plane, options);
+  const bool readable = slabs_of(*plane) || plane->queries() * plane->keys() <= options.max_cells;
+  auto clipped = readable || is_clipped(*plane) ? recognise_clipped(plane, options) : std::nullopt;
   // Large planes that are not bounded by straight lines take too long to be read many times.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
@@ -263,7 +287,10 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
     return {candidates.chain(), candidates.irregular()};
   }
   if (large && !slabs_of(*plane)) {
-    if (add_guesses(plane, candidates)) return {candidates.chain(), candidates.irregular()};
+    if (add_guesses(plane, candidates) || add_positions(plane, options, candidates)) {
+      return {candidates.chain(), candidates.irregular()};
+    }
+    check_cells(*plane, options.max_cells);
     add_found(plane, explain(plane, options.max_steps), options.max_steps, candidates);
     return {candidates.chain(), candidates.irregular()};
   }
@@ -315,12 +342,6 @@ Planes planes_of(const Mask& mask, Index max_cells, KnownPlanes& known) {
   for (const PlanePtr& given : mask.distinct()) {
     PlanePtr& plane = known.searched[given];
     if (!plane) plane = searchable(given, max_cells);
-    const Index cells = plane->queries() * plane->keys();
-    if (!slabs_of(*plane) && cells > max_cells && !is_clipped(*plane)) {
-      throw Error(Errc::kLimit, "recognise: " + std::to_string(cells) +
-                                    " cells that no few lines bound exceed the limit of " +
-                                    std::to_string(max_cells) + "; slice the mask first");
-    }
     const auto at = std::find_if(out.distinct.begin(), out.distinct.end(),
                                  [&](const PlanePtr& seen) { return same_plane(seen, plane); });
     number.push_back(static_cast<std::uint32_t>(at - out.distinct.begin()));
