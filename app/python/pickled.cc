@@ -1,6 +1,7 @@
 #include "app/python/pickled.h"
 
 #include <fmt/format.h>
+#include <nanobind/stl/array.h>
 
 #include <algorithm>
 #include <array>

@@ -98,11 +98,12 @@ void declare_transforms(OptionList& list, SourceOptions& source) {
 void declare_source(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     declare_transforms(list, source);
-    list.value("--as", "KIND",
-               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too, as do "
-                           "flex:, fa4: and bsr:QxK where the arrays do not",
-                           joined(kind_names(), ", ")),
-               [&source](const std::string& text) { read_as(text, "--as", source); });
+    list.value(
+        "--as", "KIND",
+        fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too, as do "
+                    "flex:, fa4: and bsr:QxK where the arrays do not; index-lists:QxK lists blocks",
+                    joined(kind_names(), ", ")),
+        [&source](const std::string& text) { read_as(text, "--as", source); });
     static constexpr std::string_view kKeep[] = {"0", "1"};
     list.choice("--keep-value", kKeep, "the value that may attend (1)",
                 [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });

@@ -14,7 +14,7 @@ LintRule lint_row(RuleKey<FindingId::kListRepeats>) {
       .why =
           "a kernel that gathers the listed keys counts it twice in the softmax: its weight "
           "doubles, and no mask of 0 and 1 says so",
-      .fix = "list each key once: convert it --to index-lists",
+      .fix = "list each key once, as convert writes lists",
       .example =
           R"(python3 -c 'import numpy as np; np.save("lists.npy", np.array([[0, -1], [1, 1], [0, 2]]))'
 maskctl check lists.npy --as index-lists)",
@@ -30,7 +30,7 @@ LintRule lint_row(RuleKey<FindingId::kListGaps>) {
       .why =
           "FlashMLA passes over -1 anywhere; MagiAttention reads one that stands before a key as "
           "key 0, and a kernel that stops at the first -1 never sees the keys behind it",
-      .fix = "move -1 to the end of each list: convert it --to index-lists",
+      .fix = "move -1 to the end of each list, as convert writes lists",
       .example =
           R"(python3 -c 'import numpy as np; np.save("lists.npy", np.array([[0, -1], [-1, 1], [0, 2]]))'
 maskctl check lists.npy --as index-lists)",
@@ -46,7 +46,7 @@ LintRule lint_row(RuleKey<FindingId::kListOrder>) {
       .why =
           "as top-k gives them, by score: kernels that gather single keys take any order, those "
           "that stop at the first key past the query, or merge neighbours, need ascending ones",
-      .fix = "nothing, or sort each list: convert it --to index-lists",
+      .fix = "nothing, or sort each list, as convert writes them",
       .example =
           R"(python3 -c 'import numpy as np; np.save("lists.npy", np.array([[0, -1], [1, 0], [2, 0]]))'
 maskctl check lists.npy --as index-lists)"};
@@ -64,7 +64,7 @@ LintRule lint_row(RuleKey<FindingId::kSlicesOverlap>) {
       .why =
           "the kernel adds up what slices give: a cell in two of them has twice its weight in the "
           "softmax, which no mask of 0 and 1 says",
-      .fix = "cut the slices so that each cell is in one: convert them --to slices",
+      .fix = "cut the slices so that each cell is in one, as convert writes slices",
       .example =
           R"(python3 -c 'import numpy as np; np.savez("slices.npz", q_ranges=[[0, 4], [2, 4]], k_ranges=[[0, 4], [2, 4]], attn_type_map=[1, 0])'
 maskctl check slices.npz)",
