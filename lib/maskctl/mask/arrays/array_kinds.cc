@@ -25,33 +25,36 @@ std::vector<Index> indices_of(std::span<const Index> shape, Index element) {
   return out;
 }
 
+/// Sets the flag of each block of 2. Throws Error(kFormat) for a block that is neither 0 nor 2.
+template <typename T>
+void flag_full(const Tensor& map, std::span<const T> values, std::span<std::uint8_t> flags) {
+  std::ranges::transform(values, flags.begin(), [](T value) { return value == 2; });
+  const auto odd = std::ranges::find_if(values, [](T value) { return value != 0 && value != 2; });
+  if (odd == values.end()) return;
+  const std::string at = shape_text(indices_of(map.shape(), odd - values.begin()));
+  const auto value = static_cast<Index>(*odd);
+  throw Error(
+      Errc::kFormat,
+      value == 1
+          ? fmt::format("block {} is 1 (partial), and a block map does not say which of "
+                        "its cells are open; give a bool map if 1 means that all are open",
+                        at)
+          : fmt::format("block {} is {}; expected 0 (empty), 1 (partial) or 2 (full)", at, value));
+}
+
 /// One flag per block: 1 where the block is open.
 std::vector<std::uint8_t> open_blocks(const Tensor& map) {
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(map.elements()));
   if (map.dtype() == DType::kBool) {
     std::ranges::transform(map.as<std::uint8_t>(), flags.begin(),
                            [](std::uint8_t byte) { return byte != 0; });
-    return flags;
-  }
-  if (!is_integer(map.dtype())) {
+  } else if (map.dtype() == DType::kUInt8) {
+    flag_full(map, map.as<std::uint8_t>(), flags);
+  } else if (is_integer(map.dtype())) {
+    flag_full(map, std::span<const std::int64_t>(as_int64(map, "a block map")), flags);
+  } else {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a block map is bool or integers, not {}", name(map.dtype())));
-  }
-  const auto values = as_int64(map, "a block map");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == 0 || values[i] == 2) {
-      flags[i] = values[i] == 2;
-      continue;
-    }
-    const std::string at = shape_text(indices_of(map.shape(), static_cast<Index>(i)));
-    throw Error(
-        Errc::kFormat,
-        values[i] == 1
-            ? fmt::format("block {} is 1 (partial), and a block map does not say which of "
-                          "its cells are open; give a bool map if 1 means that all are open",
-                          at)
-            : fmt::format("block {} is {}; expected 0 (empty), 1 (partial) or 2 (full)", at,
-                          values[i]));
   }
   return flags;
 }
