@@ -195,7 +195,7 @@ std::optional<ScaledCall> scaled_call(const CallVariants& call, const NamedResul
 }
 
 /// Fits that are no farther apart, relative to each other, are one scale.
-constexpr double kOneScale = 3e-3;
+constexpr double kOneScale = 1e-3;
 
 /// No mistake: less than rounding of the inputs may fit.
 bool is_declared(double scale, double declared) { return std::abs(scale / declared - 1) < 1e-3; }
@@ -216,10 +216,11 @@ std::string number_text(const NamedScale& scale) {
                              : fmt::format("{:.5g} ({})", scale.value, scale.words);
 }
 
-/// Heads whose scale is not the declared one.
+/// Heads whose scale is not the declared one, but about the same, and the scale of each.
 struct OffHeads {
   NamedScale scale;
   Heads heads;
+  std::vector<double> scales;
 };
 
 /// Puts heads with about the same scale together, the smallest scale first.
@@ -227,20 +228,22 @@ std::vector<OffHeads> together(std::vector<std::pair<double, Index>> fits, const
   std::ranges::sort(fits);
   std::vector<OffHeads> out;
   for (std::size_t from = 0, to = 0; from < fits.size(); from = to) {
-    Heads heads;
+    OffHeads one;
     double sum = 0;
     for (; to < fits.size() && fits[to].first / fits[from].first - 1 < kOneScale; ++to) {
       sum += fits[to].first;
-      heads.push_back(fits[to].second);
+      one.heads.push_back(fits[to].second);
+      one.scales.push_back(fits[to].first);
     }
-    std::ranges::sort(heads);
-    const double mean = sum / static_cast<double>(heads.size());
-    if (!is_declared(mean, call.declared)) out.push_back({named(mean, call), std::move(heads)});
+    one.scale = named(sum / static_cast<double>(one.heads.size()), call);
+    if (!one.scale.words.empty()) std::ranges::fill(one.scales, one.scale.value);
+    if (!is_declared(one.scale.value, call.declared)) out.push_back(std::move(one));
   }
   return out;
 }
 
-std::string heads_text(const Heads& heads) {
+std::string heads_text(Heads heads) {
+  std::ranges::sort(heads);
   constexpr std::size_t kMostRanges = 6;
   return range_words(ranges_of(heads), "head", "heads", kMostRanges);
 }
@@ -254,7 +257,6 @@ std::string off_text(const std::vector<OffHeads>& off, double declared) {
   if (off.size() > kMostScales) {
     Heads all;
     for (const OffHeads& one : off) all.insert(all.end(), one.heads.begin(), one.heads.end());
-    std::ranges::sort(all);
     return fmt::format("{} values of softmax_scale, {:.5g} to {:.5g}, in {}, instead of {:.5g}",
                        off.size(), off.front().scale.value, off.back().scale.value, heads_text(all),
                        declared);
@@ -281,7 +283,7 @@ Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const Name
   const double fit = ScaleFit(*call, scaled->some, {all}).fitted(scaled->declared)[0];
   const NamedScale scale = named(fit, *scaled);
   if (is_declared(scale.value, scaled->declared)) return {};
-  return {with_arguments(call, off_text({{scale, all}}, scaled->declared), {},
+  return {with_arguments(call, off_text({{scale, all, {}}}, scaled->declared), {},
                          [value = scale.value](NamedArguments& arguments) {
                            arguments.options["softmax_scale"] = fmt::format("{:.17g}", value);
                          })};
@@ -307,7 +309,9 @@ Candidates of_head_scales(const std::shared_ptr<const CallVariants>& call,
   return {with_arguments(call, off_text(off, scaled->declared), {},
                          [off, shape, was = scaled->declared](NamedArguments& arguments) {
                            for (const OffHeads& one : off) {
-                             multiply(arguments, shape, one.heads, one.scale.value / was);
+                             for (std::size_t n = 0; n < one.heads.size(); ++n) {
+                               multiply(arguments, shape, {one.heads[n]}, one.scales[n] / was);
+                             }
                            }
                          })};
 }
