@@ -190,6 +190,7 @@ Json diff_json(const DiffReport& report) {
            {"a", report.a},
            {"b", report.b},
            {"shape", report.shape},
+           {"broadcast", report.broadcast.empty() ? Json(nullptr) : Json(report.broadcast)},
            {"equal", diff.equal()},
            {"only_a", diff.only_a},
            {"only_b", diff.only_b},

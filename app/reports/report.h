@@ -127,6 +127,7 @@ struct DiffReport {
   std::optional<ClosingChange>
       closing;  // rows closed by finite numbers in one, by -inf in the other
   std::vector<std::string> forms_a = {}, forms_b = {};  // what they are, where no step says that
+  std::string broadcast = {};  // what is compared where they differ in batches or heads
 };
 
 /// The JSON form of `info`, {"schema": "maskctl.info/1", ...}, and a newline.

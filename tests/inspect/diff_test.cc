@@ -136,9 +136,15 @@ TEST_CASE("the error about masks that cannot be compared names both shapes", "[d
   const Mask a(full_plane(4, 4));
   CHECK_THROWS_WITH(diff(a, Mask(full_plane(4, 5))),
                     "[B 1, H 1, Q 4, K 4] and [B 1, H 1, Q 4, K 5] cannot be compared: expected "
-                    "equal queries and keys");
+                    "A and B with the same number of queries and of keys");
   const Mask two(2, 1, {full_plane(4, 4)}, {0, 0}), three(3, 1, {full_plane(4, 4)}, {0, 0, 0});
   CHECK_THROWS_AS(diff(two, three), Error);
+  CHECK(broadcast_words(a, a).empty());
+  CHECK(broadcast_words(a, three) == "B has 3 batches, A has 1, which is compared with each");
+  const Mask heads(1, 2, {full_plane(4, 4)}, {0, 0});
+  CHECK(broadcast_words(two, heads) ==
+        "A has 2 batches, B has 1, which is compared with each; B has 2 heads, A has 1, which is "
+        "compared with each");
   CHECK_THROWS_AS(diff(a, a, {0, 1}), Error);
 }
 

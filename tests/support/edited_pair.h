@@ -230,7 +230,7 @@ class Editor {
     }
     if (auto* rule = step.get_if<step::Pad>()) {
       rule->valid = one(as_int64(rule->valid.array, "lengths").front() + by);
-      return "pad length";
+      return "padding";
     }
     if (auto* rule = step.get_if<step::DocumentLengths>()) return edit(*rule);
     return std::nullopt;

@@ -136,6 +136,7 @@ std::string chain_line(const char* label, const Chain& steps, bool all, const Re
   const std::string chain = all ? to_text(steps) : summary_text(steps);
   std::string out =
       fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : printable(chain, kUncut));
+  if (!all && chain != to_text(steps)) out += "; --all prints it whole";
   if (residue.cells > 0) {
     out += fmt::format(", except for {}", counted(residue.cells, "cell"));
   }
@@ -221,6 +222,7 @@ std::string diff_text(const DiffReport& report, bool all) {
   }
   std::string out = fmt::format("A       {}\nB       {}\n", printable(report.a, kUncut),
                                 printable(report.b, kUncut));
+  if (!report.broadcast.empty()) out += fmt::format("shapes  {}\n", report.broadcast);
   out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", grouped(diff.only_a),
                      grouped(diff.only_b), grouped(diff.both));
   out += fmt::format("first   {}\n", first_text(report));
@@ -245,6 +247,9 @@ Figure figure_of(const Both& masks, const DiffReport& report) {
   Panel panel{.plane = masks.a.plane(at.batch, at.head), .other = masks.b.plane(at.batch, at.head)};
   if (batch > 1) panel.name = fmt::format("batch {}", at.batch);
   if (heads > 1) panel.name += fmt::format("{}head {}", batch > 1 ? ", " : "", at.head);
+  if (report.diff.planes.size() > 1) {
+    panel.name += fmt::format(" ({} more differ)", report.diff.planes.size() - 1);
+  }
   return {.name = report.a, .other_name = report.b, .panels = {panel}};
 }
 
@@ -281,6 +286,7 @@ Answer run(const DiffOptions& options, Session& session) {
   DiffReport report{masks.name_a, masks.name_b, common_shape(masks), {}, {}, {},
                     {},           {},           masks.closing};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
+  report.broadcast = broadcast_words(masks.a, masks.b);
   explain(masks, options, session, report);
   if (!options.dest.empty() && (!report.cause || report.cause->arrays.empty())) {
     session.note(
@@ -293,7 +299,9 @@ Answer run(const DiffOptions& options, Session& session) {
   }
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
   if (!options.output.empty() && drawable) {
-    write_picture(options.output, figure_of(masks, report), {}, {.force = options.force});
+    Figure figure = figure_of(masks, report);
+    if (report.cause) figure.other_name += fmt::format(" ({})", report.cause->cause.text);
+    write_picture(options.output, figure, {}, {.force = options.force});
   }
   const auto text = [&] {
     if (!options.show || !drawable) return diff_text(report, options.all);

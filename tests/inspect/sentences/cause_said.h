@@ -197,7 +197,8 @@ class CauseSaid {
           }
           if (!take(rest, at, " and ")) break;
         }
-        static const std::regex where(R"( \(((?:batch|head) [^()]*)\))");
+        static const std::regex where(
+            R"( \(((?:all (?:batches|heads)|batch(?:es)? |heads? )[^()]*)\))");
         std::smatch m;
         if (std::regex_search(rest.begin() + static_cast<std::ptrdiff_t>(at), rest.end(), m, where,
                               std::regex_constants::match_continuous)) {
@@ -217,7 +218,35 @@ class CauseSaid {
     return error;
   }
 
+  /// "batches 1-6, all heads": the same heads of each of these batches.
+  bool product_of(const std::string& text, Group& group) const {
+    static const std::regex said(
+        R"((?:(all batches|batch(?:es)? [0-9, -]+))?(?:, )?(?:(all heads|heads? [0-9, -]+))?)");
+    std::smatch m;
+    if (!std::regex_match(text, m, said)) return false;
+    if (m[1].matched != (a_.b > 1) || m[2].matched != (a_.h > 1)) return false;
+    const auto numbers = [](const std::string& words, Index all) {
+      std::vector<Index> out;
+      if (words.empty() || words.starts_with("all ")) {
+        for (Index n = 0; n < all; ++n) out.push_back(n);
+        return out;
+      }
+      static const std::regex range(R"((\d+)(?:-(\d+))?)");
+      for (std::sregex_iterator at(words.begin(), words.end(), range), end; at != end; ++at) {
+        const Index last = number((*at)[(*at)[2].matched ? 2 : 1]);
+        for (Index n = number((*at)[1]); n <= last && n < all; ++n) out.push_back(n);
+      }
+      return out;
+    };
+    for (const Index b : numbers(m[1], a_.b)) {
+      for (const Index h : numbers(m[2], a_.h)) group.planes.emplace_back(b, h);
+    }
+    return group.planes.size() > 4;
+  }
+
   bool planes_of(const std::string& text, Group& group) const {
+    if (product_of(text, group)) return true;
+    group.planes.clear();
     static const std::regex one(R"((?:batch (\d+))?(?:, )?(?:head (\d+))?)"), more(R"((\d+) more)");
     std::size_t from = 0;
     while (from <= text.size()) {

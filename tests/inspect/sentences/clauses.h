@@ -9,15 +9,20 @@
 
 namespace maskctl::test {
 
+/// "5 tokens after the left padding".
+inline const std::string kPadded =
+    "(?:1 token|\\d+ tokens|numbers of tokens) (?:after the left|before the right) padding";
+
 /// All clauses that a cause is made of, each up to what may follow it.
 inline const std::vector<std::regex>& clauses() {
   static const std::vector<std::regex> all = [] {
     const std::string numbers = kRangesSaid, state = "(?:open|closed)";
     const std::string side = "(?:-?\\d+|none)";
     const std::string by_shift = R"((?: \(moved by K - Q = -?\d+, as by the other alignment\))?)";
-    const std::string end = R"((?=$| and | \(batch| \(head|; |, and | in each document))";
+    const std::string end = R"((?=$| and | \(batch| \(head| \(all |; |, and | in each document))";
     const std::string region = "(?:the (?:rows? of quer(?:y|ies)|columns? of keys?) " + numbers +
                                "|quer(?:y|ies) " + numbers + ", keys? " + numbers + ") " + state;
+    const std::string value = "(?:-?\\d+(?:, -?\\d+)* and -?\\d+ by batch|[^ ,;()]+)";
     std::vector<std::string> some{
         "window left " + side + " instead of " + side + by_shift,
         "window right " + side + " instead of " + side +
@@ -30,8 +35,7 @@ inline const std::vector<std::regex>& clauses() {
         "alignment (?:bottom-right|top-left) instead of (?:bottom-right|top-left)"
         R"((?: \(moved by K - Q = -?\d+ keys\))?)",
         "(?:prefix|sinks) \\d+ instead of \\d+",
-        "(?:(?:left |right )?pad lengths?(?: \\d+)?) instead of (?:(?:left |right )?pad lengths? "
-        ")?\\d+",
+        kPadded + " instead of (?:\\d+|" + kPadded + ")",
         "another block map",
         "block (?:rows|columns) \\d+ instead of \\d+",
         "\\d+ of \\d+ blocks changed, first block row \\d+, column \\d+",
@@ -42,7 +46,7 @@ inline const std::vector<std::regex>& clauses() {
         "another array of [a-z]+ [A-Za-z]+",
         "another step",
         "other documents",
-        R"([a-z-]+ [a-z]+ [^ ,;()]+ instead of [^ ,;()]+)",
+        "[a-z-]+ [a-z]+ " + value + " instead of " + value,
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
@@ -63,7 +67,7 @@ inline const std::vector<std::regex>& clauses() {
         "document \\d+ (?:starting|ending) at token \\d+ instead of \\d+(?: and \\d+ more "
         "borders "
         "moved)?",
-        R"(document \d+, the last, of \d+ instead of \d+ tokens \(pad length \d+ instead of \d+\))",
+        R"(document \d+, the last, of \d+ instead of \d+ tokens \(padding from token \d+ instead of \d+\))",
         "document \\d+ of \\d+ instead of \\d+ tokens, and all after it moved by -?\\d+",
         R"((?:a further )?document \d+ \(tokens? \d+(?:-\d+)?\)(?: left out)?, and all after it moved (?:up|down))",
         "(?:token|key|query) \\d+ in (?:no document|document \\d+) instead of (?:no "

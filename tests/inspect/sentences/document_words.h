@@ -44,7 +44,7 @@ class DocumentsSaid {
     if (is(R"(document (\d+) (starting|ending) at token (\d+) instead of (\d+)(?: and (\d+) more borders moved)?)")) {
       return borders_hold(n(1), m[2] == "starting", n(3), n(4), m[5].matched ? n(5) : 0);
     }
-    if (is(R"(document (\d+), the last, of (\d+) instead of (\d+) tokens \(pad length (\d+) instead of (\d+)\))")) {
+    if (is(R"(document (\d+), the last, of (\d+) instead of (\d+) tokens \(padding from token (\d+) instead of (\d+)\))")) {
       const auto in_a = parts(a_.k), in_b = parts(b_.k);
       return n(1) + 1 == std::ssize(in_a) && in_a.size() == in_b.size() &&
              size_of(in_a.back()) == n(3) && size_of(in_b.back()) == n(2) &&

@@ -105,7 +105,7 @@ class StepsSaid {
              step_said(y, shift_, queries_) + " instead of " + step_said(x, shift_, queries_);
     if (clause == "another step") return &x.row() != &y.row();
     if (is(R"(another array of [a-z]+ [A-Za-z]+)")) return &x.row() == &y.row() && !(x == y);
-    if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+) instead of ([^ ]+))")) {
+    if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+|.* by batch) instead of ([^ ]+|.* by batch))")) {
       return has(x, m[1], m[2], m[4]) && has(y, m[1], m[2], m[3]) && m[3] != m[4];
     }
     return false;
@@ -171,10 +171,11 @@ class StepsSaid {
       return std::to_string(twin::number(pad.valid.array, 0));
     };
     const auto side = [&](const step::Pad& pad) {
-      return (pad.left ? "left pad length " : "right pad length ") + length(pad);
+      const std::string place = pad.left ? "after the left padding" : "before the right padding";
+      if (pad.valid.array.elements() != 1) return "numbers of tokens " + place;
+      return length(pad) + (length(pad) == "1" ? " token " : " tokens ") + place;
     };
-    if (x.left != y.left) return clause == side(y) + " instead of " + side(x);
-    return clause == "pad length " + length(y) + " instead of " + length(x);
+    return clause == side(y) + " instead of " + (x.left != y.left ? side(x) : length(x));
   }
   /// True if the text of the step has this argument with this value; "none" if it has no such
   /// argument.
@@ -183,7 +184,14 @@ class StepsSaid {
     const std::string text = to_text(Chain{step}, "ids.npz");
     std::smatch m;
     if (text.substr(0, text.find_first_of(":{")) != name) return false;
-    if (std::regex_search(text, m, compiled("[:,]" + field + "=([^,}]*)"))) return m[1] == value;
+    if (std::regex_search(text, m, compiled("[:,]" + field + "=([^,}]*)"))) {
+      std::string given = m[1];
+      const std::size_t last = given.rfind('+');
+      const bool listed = value.ends_with(" by batch");
+      if (!listed || last == std::string::npos) return given == value;
+      given.replace(last, 1, " and ");
+      return std::regex_replace(given, std::regex(R"(\+)"), ", ") + " by batch" == value;
+    }
     return value == "none" || value == "0";
   }
 

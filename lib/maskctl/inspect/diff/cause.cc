@@ -10,6 +10,7 @@
 #include "maskctl/inspect/diff/forms.h"
 #include "maskctl/inspect/diff/known_documents.h"
 #include "maskctl/inspect/diff/pair.h"
+#include "maskctl/inspect/diff/where.h"
 #include "maskctl/inspect/diff/whole.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/description.h"
@@ -313,26 +314,13 @@ class Claim {
     for (std::size_t i = 0; i < words.size(); ++i) {
       out += (i > 0 ? "; " : "") + words[i];
       const bool everywhere = words.size() == 1 && std::ssize(where[i]) == batch_ * heads_;
-      if (!everywhere) out += fmt::format(" ({})", where_words(where[i]));
+      if (!everywhere) out += fmt::format(" ({})", where_words(where[i], batch_, heads_));
     }
     return with_cells(std::move(out));
   }
 
-  std::string where_words(const std::vector<PlaneDiff>& planes) const {
-    constexpr std::size_t kMost = 4;
-    std::string out;
-    for (std::size_t i = 0; i < std::min(planes.size(), kMost); ++i) {
-      out += (i > 0 ? "; " : "") + plane_words(planes[i].batch, planes[i].head);
-    }
-    if (planes.size() > kMost) out += fmt::format("; {} more", planes.size() - kMost);
-    return out;
-  }
   std::string plane_words(Index batch, Index head) const {
-    std::string out;
-    if (batch_ > 1) out += fmt::format("batch {}", batch);
-    if (batch_ > 1 && heads_ > 1) out += ", ";
-    if (heads_ > 1) out += fmt::format("head {}", head);
-    return out;
+    return maskctl::plane_words(batch, head, batch_, heads_);
   }
 
   /// The differences between A and B that the words do not explain: those of the pipelines, and

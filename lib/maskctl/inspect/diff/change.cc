@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/base/text.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
@@ -52,10 +53,27 @@ Ids ids_of(const StepDocuments& documents, Index keys) {
   return out;
 }
 
-/// The value of an argument as users write it, an absent one as its default; nothing for an array
+/// "64 and 65 by batch" for 64+65; other texts as they are.
+std::string by_batch_words(const std::string& text) {
+  const auto numbers = split(text, '+');
+  if (numbers.size() < 2) return text;
+  std::string out;
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    out += n == 0 ? "" : n + 1 == numbers.size() ? " and " : ", ";
+    out += numbers[n];
+  }
+  return out + " by batch";
+}
+
+/// The value of an argument in words, an absent one as its default; nothing for an array
 /// without a name.
 std::optional<std::string> argument_text(const Field& field, const FieldValue& value) {
-  if (!std::holds_alternative<std::monostate>(value)) return value_text(field, value);
+  if (!std::holds_alternative<std::monostate>(value)) {
+    const bool by_batch =
+        field.type == FieldType::kIntegerOrSource || field.type == FieldType::kSideOrSource;
+    auto text = value_text(field, value);
+    return by_batch && text ? std::optional(by_batch_words(*text)) : text;
+  }
   return field.fallback.empty() ? "none" : std::string(field.fallback);
 }
 

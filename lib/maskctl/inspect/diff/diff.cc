@@ -195,9 +195,11 @@ MaskDiff diff(const Mask& a, const Mask& b, BlockSize block) {
                 fmt::format("block {}x{}: expected at least 1", block.q, block.k));
   }
   if (a.queries() != b.queries() || a.keys() != b.keys()) {
-    throw Error(Errc::kShape,
-                fmt::format("{} and {} cannot be compared: expected equal queries and keys",
-                            shape_text(a), shape_text(b)));
+    throw Error(
+        Errc::kShape,
+        fmt::format("{} and {} cannot be compared: expected A and B with the same number of "
+                    "queries and of keys",
+                    shape_text(a), shape_text(b)));
   }
   const Index batch = broadcast_extent(a.batch(), b.batch(), a, b);
   const Index heads = broadcast_extent(a.heads(), b.heads(), a, b);
@@ -219,6 +221,20 @@ MaskDiff diff(const Mask& a, const Mask& b, BlockSize block) {
       out.first_in_a = pair.first_in_a;
     }
   }
+  return out;
+}
+
+std::string broadcast_words(const Mask& a, const Mask& b) {
+  std::string out;
+  const auto add = [&out](Index of_a, Index of_b, std::string_view plural) {
+    if (of_a == of_b) return;
+    const bool more_a = of_a > of_b;
+    out += fmt::format("{}{} has {} {}, {} has 1, which is compared with each",
+                       out.empty() ? "" : "; ", more_a ? "A" : "B", std::max(of_a, of_b), plural,
+                       more_a ? "B" : "A");
+  };
+  add(a.batch(), b.batch(), "batches");
+  add(a.heads(), b.heads(), "heads");
   return out;
 }
 

@@ -37,6 +37,10 @@ struct MaskDiff {
 /// with both shapes for masks that cannot be compared: these are not "different".
 MaskDiff diff(const Mask& a, const Mask& b, BlockSize block = {128, 128});
 
+/// What is compared where one mask has fewer batches or heads than the other: "A has 2 batches, B
+/// has 1, which is compared with each". Empty where both have as many.
+std::string broadcast_words(const Mask& a, const Mask& b);
+
 /// Why B is not A, as a claim that can be applied. Either `pipeline_a` and `pipeline_b`: chains
 /// that give A and B from an all-open mask. Or `edit`: a chain that gives B from A. Cells that a
 /// chain gets wrong are its residue, counted by applying it. Of all claims tried, this one has the

@@ -240,9 +240,10 @@ MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>
   const Range before = a[same].at, after = b[same].at;
   const Index longer = after.size() - before.size();
   if (before.begin == after.begin && longer != 0 && same + 1 == a.size() && a.size() == b.size()) {
-    return Reason{"parameter", fmt::format("document {}, the last, of {} tokens (pad length {})",
-                                           same, instead(after.size(), before.size()),
-                                           instead(after.end, before.end))};
+    return Reason{
+        "parameter",
+        fmt::format("document {}, the last, of {} tokens (padding from token {})", same,
+                    instead(after.size(), before.size()), instead(after.end, before.end))};
   }
   if (before.begin == after.begin && longer != 0 && follows(same + 1, same + 1, longer)) {
     return Reason{"parameter", fmt::format("document {} of {} tokens, and all after it moved by {}",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/base/grouped.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/rule.h"
@@ -105,11 +106,16 @@ std::optional<Misfit> misfit(const Pad& rule, GivenNames given) {
 
 namespace {
 
-/// "left pad length 5", "right pad lengths".
+std::string_view place_words(const Pad& rule) {
+  return rule.left ? "after the left padding" : "before the right padding";
+}
+
+/// "5 tokens after the left padding", "numbers of tokens before the right padding".
 std::string side_words(const Pad& rule) {
-  const auto lengths = as_int64(rule.valid.array, "lengths");
-  return fmt::format("{}pad length{}", rule.left ? "left " : "right ",
-                     lengths.size() == 1 ? fmt::format(" {}", lengths.front()) : "s");
+  if (rule.valid.array.elements() != 1) {
+    return fmt::format("numbers of tokens {}", place_words(rule));
+  }
+  return fmt::format("{} {}", counted(element(rule.valid.array, 0), "token"), place_words(rule));
 }
 
 }  // namespace
@@ -123,7 +129,8 @@ std::optional<Reason> change(const Pad& a, const Step& other) {
   } else if (a.left != b->left) {
     out.add(fmt::format("{} instead of {}", side_words(*b), side_words(a)));
   } else if (a.valid.array.elements() == 1 && b->valid.array.elements() == 1) {
-    out.compare("pad length", element(a.valid.array, 0), element(b->valid.array, 0));
+    const Index before = element(a.valid.array, 0), after = element(b->valid.array, 0);
+    if (before != after) out.add(fmt::format("{} instead of {}", side_words(*b), before));
   }
   if (a.both != b->both) {
     out.add(b->both ? "padding rows closed" : "padding rows open");
