@@ -14,6 +14,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/tensor/element_types.h"
 
 namespace maskctl::app {
@@ -59,9 +60,13 @@ DType dtype_of(const std::string& name, nb::dlpack::dtype dtype) {
     const bool same = row.dlpack == dtype.code && 8 * row.bytes == dtype.bits;
     if (same && dtype.lanes == 1) return row.dtype;
   }
-  refuse(name, fmt::format("elements of a type that no mask has ({} bits, DLPack code {}); "
-                           "expected bool, integers or floats of 8, 16, 32 or 64 bits",
-                           dtype.bits, dtype.code));
+  constexpr int kComplex = 5;  // in DLPack
+  const std::string type = dtype.code == kComplex
+                               ? fmt::format("complex{}", dtype.bits)
+                               : fmt::format("{} bits, DLPack code {}", dtype.bits, dtype.code);
+  refuse(name, fmt::format("elements of a type that no mask has ({}); expected bool, integers or "
+                           "floats of 8, 16, 32 or 64 bits",
+                           type));
 }
 
 /// How many elements lie between the first and the farthest one; nothing when it overflows.
@@ -168,10 +173,21 @@ nb::object capsule_of(nb::handle object) {
   return capsule;
 }
 
+/// " of dtype <U1"; empty for objects without a dtype that can be said.
+std::string dtype_words(nb::handle object) {
+  nb::object text;
+  const nb::object dtype = nb::steal(PyObject_GetAttrString(object.ptr(), "dtype"));
+  if (dtype.is_valid()) text = nb::steal(PyObject_Str(dtype.ptr()));
+  if (text.is_valid()) return " of dtype " + printable(nb::cast<std::string>(text));
+  forget_exception();
+  return "";
+}
+
 [[noreturn]] void refuse_object(const std::string& name, nb::handle object) {
-  refuse(name, fmt::format("a {} cannot be read as an array; expected bool, integers or floats "
+  refuse(name, fmt::format("a {}{} cannot be read as an array; expected bool, integers or floats "
                            "behind DLPack or the buffer protocol, as numpy, torch and JAX have",
-                           nb::cast<std::string>(nb::str(object.type().attr("__name__")))));
+                           nb::cast<std::string>(nb::str(object.type().attr("__name__"))),
+                           dtype_words(object)));
 }
 
 }  // namespace

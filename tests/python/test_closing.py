@@ -31,6 +31,17 @@ def told(scores, cells):
     return "counted" if wrong <= found.unknown else f"wrong beyond {found.unknown}: {found.words}"
 
 
+def test_a_bool_mask_that_is_added_is_said():
+    words = "none closed: they are 0 and 1, as of a bool mask that is added"
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(50):
+        bits = torch.randint(0, 2, (4, 4), generator=draw).float()
+        both = bool((bits == 0).any() and (bits == 1).any())
+        assert (closing(bits).words == words) == both
+        assert closing(bits + 0.5).words == "none closed"
+    assert closing(torch.zeros(4, 4)).words == closing(torch.tensor([[0.0, 0.5, 1.0]])).words == "none closed"
+
+
 @pytest.mark.parametrize("low", LOWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_masks_on_usual_scores_are_found(low, dtype):

@@ -51,6 +51,17 @@ def test_golden_masks_are_written_and_compared(pytester, monkeypatch):
     assert (pytester.path / "golden.toml").read_text().count("[[golden]]") == 1
 
 
+def test_a_difference_is_said_from_the_golden_mask_to_the_actual_one(tmp_path):
+    at = tmp_path / "wide.npz"
+    Mask.parse("window:keys=9", 16).save(at, "runs")
+    Golden(tmp_path / "golden.toml", True)(str(at), "wide")
+    Golden(tmp_path / "golden.toml")(str(at), "wide")
+    with pytest.raises(AssertionError) as raised:
+        Golden(tmp_path / "golden.toml")(Mask.parse("window:keys=8", 16), "wide")
+    assert "actual = golden with window left 7 instead of 8" in str(raised.value)
+    assert "window left 8 instead of 7" not in str(raised.value)
+
+
 @pytest.mark.parametrize("name", ["a/b", "../esc", "q=1,kv=2", "gen:causal:n=4", "new\nline", "-f", ".hidden",
                                   "", "x" * 300])
 def test_names_outside_of_the_folder_of_the_manifest_are_refused(tmp_path, name):

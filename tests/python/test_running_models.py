@@ -397,5 +397,13 @@ def test_only_some_calls_of_a_loop_are_watched(monkeypatch):
         broken = torch.nn.Sequential(layer)
         with pytest.raises(Error, match="^0: not read|polarity"), maskctl.watch(broken, fail=True):
             broken(X)
-    with pytest.raises(Error, match="watch: every=0: expected a whole number"):
+    packed = torch.nn.Sequential(Attention(lambda scores: scores.masked_fill(~CAUSAL, -torch.inf)))
+    with maskctl.watch(packed, fail=True):  # which documents there are is not known
+        packed(X)
+    ids = [1, *[2] * (X.shape[1] - 1)]
+    with pytest.raises(Error, match="document-leak"), maskctl.watch(packed, fail=True, segments=ids):
+        packed(X)
+    with pytest.raises(Error, match=r"watch: segments= is for fail=True"):
+        maskctl.watch(model, segments=[0])
+    with pytest.raises(Error, match="every=0: expected a whole number"):
         maskctl.watch(model, every=0)

@@ -35,6 +35,8 @@ def closing(numbers):
     words = "closed at the lowest number" if least <= lowest else "none closed"
     if least == least:
         open_ = numbers > lowest
+        if least == 0 and bool(((numbers == 0) | (numbers == 1)).all()) and bool((numbers == 1).any()):
+            words = "none closed: they are 0 and 1, as of a bool mask that is added"
         if least >= _SMALL or _equal(open_, numbers >= _SMALL):
             return Closing(open_, 0, words)
     else:

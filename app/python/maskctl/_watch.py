@@ -34,14 +34,15 @@ class watch:
 
     The model runs as it is: no output changes, no exception of ours reaches it. What torch.compile has
     compiled runs as it is written meanwhile. every: only each n-th time; rank: only in this process of
-    torch.distributed; fail: an Error at the end where masks.check() is not true. prove: of so many rows of
+    torch.distributed; fail: an Error at the end where masks.check() is not true, with segments=, the ids of
+    documents, where masks.check(segments=...) is not: without them no leak between documents is known. prove: of so many rows of
     each layer, 64 where it is True, the mask that was applied is solved at the end, from queries, keys, values and
     outputs.
     """
 
     innermost = True
 
-    def __init__(self, model, *, every=1, rank=None, fail=False, prove=0):
+    def __init__(self, model, *, every=1, rank=None, fail=False, segments=None, prove=0):
         kind = type(self).__name__
         if not isinstance(model, torch.nn.Module):
             raise Error(f"{kind}: a {type(model).__name__} is no torch.nn.Module")
@@ -49,6 +50,9 @@ class watch:
             raise Error(f"{kind}: every={every!r}: expected a whole number from 1 on")
         if not isinstance(prove, int) or prove < 0:
             raise Error(f"{kind}: prove={prove!r}: expected a number of rows")
+        if segments is not None and not fail:
+            raise Error(f"{kind}: segments= is for fail=True; without it ask masks.check(segments=...)")
+        self._segments = segments
         self.prove, self._samples, self._held = 64 if prove is True else prove, [], 0
         self._model, self._fail, self._kind = model, fail, kind
         times = _entered.setdefault(model, {})
@@ -77,7 +81,7 @@ class watch:
                         "known ran inside; call the model inside, not compiled to a graph of its own")
         self._solve()
         if self._fail:
-            checks = self.run.check()
+            checks = self.run.check(segments=self._segments)
             if not checks:
                 raise Error(str(checks))
 

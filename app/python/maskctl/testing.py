@@ -18,22 +18,27 @@ __all__ = ["assert_mask", "assert_mutants_caught", "Golden"]
 def _as_mask(value, name, like=None, kind=None):
     if isinstance(value, Mask):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str) and like is not None:
         return Mask.parse(value, like.shape)
     return Mask(value, kind, name=name)
 
 
+def _difference(actual, expected, name):
+    """What differs, from the expected mask, which has this name, to the actual one; "" if nothing."""
+    answer = expected.diff(actual, show=True)
+    return "" if answer else re.sub(r"\bA\b", name, re.sub(r"\bB\b", "actual", str(answer)))
+
+
 def assert_mask(actual, expected, *, kind=None):
     """Fails unless both are the same mask, and says how many cells differ, where, why, and draws
-    both. Each is a Mask or an array (of that `kind`); `expected` may be a pipeline, such as
+    both. Each is a Mask, an array or a file (of that `kind`); `expected` may be a pipeline, such as
     "window:keys=128 | causal"."""
     __tracebackhide__ = True  # pytest then shows the line of the test
     actual = _as_mask(actual, "actual", kind=kind)
     expected = _as_mask(expected, "expected", actual, kind)
-    answer = expected.diff(actual, show=True)
-    if not answer:
-        text = re.sub(r"\bA\b", "expected", re.sub(r"\bB\b", "actual", str(answer)))
-        raise AssertionError(f"the masks differ\n{text}")
+    differs = _difference(actual, expected, "expected")
+    if differs:
+        raise AssertionError(f"the masks differ\n{differs}")
 
 
 def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **options):
@@ -145,4 +150,4 @@ class Golden:
         """What differs from the file of the source, where the entry is not about its transforms."""
         if entry.get("transforms") or not pathlib.Path(entry["source"]).exists():
             return ""
-        return mask.diff(Mask.read(entry["source"], entry.get("as")), show=True)
+        return _difference(mask, Mask.read(entry["source"], entry.get("as")), "golden")
