@@ -39,11 +39,12 @@ make("order.npy", npy(order="1"), "expected True or False")
 make("wraps.npy", npy(shape="(4294967296, 4294967296)"), "does not fit 64 bits")
 make("zero_wraps.npy", npy(shape="(0, 9223372036854775807, 9223372036854775807)"), "does not fit 64 bits")
 make("negative.npy", npy(shape="(-1, 4)"), "negative dimension")
-make("short.npy", npy(data=b"\1" * 15), "expected 16 bytes of data, got 15")
+make("short.npy", npy(data=b"\1" * 15), "expected 16 bytes of data, got 15; the file is truncated")
 make("axes.npy", npy(shape="(" + "1, " * 33 + ")"), "more than 8 dimensions")
 make("nested.npy", npy(shape="(" * 5000), "expected a whole number")
 make("header.npy", npy(more=" " * 10000), "at most 10000")
-make("lies.npy", b"\x93NUMPY\2\0\xff\xff\xff\xff{", "claims 4294967295 bytes")
+make("lies.npy", b"\x93NUMPY\2\0\xff\xff\xff\xff{", "truncated .npy header: it has 4294967295 bytes, the file 1 of them")
+make("magic.npy", b"\x93NUM", "the first bytes of a .npy file; the file is truncated")
 make("version.npy", npy()[:6] + b"\4" + npy()[7:], "expected 1.0, 2.0 or 3.0")
 make("huge.npy", npy(shape="(1000000, 1000000)"), "got 16")
 make("empty.npy", b"", "an empty file")
@@ -176,7 +177,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {"golden check folder", "Is a directory"},
       {"golden check text.npy", "text.npy:1: "},
       {"golden check samples/golden.toml --junit folder", "Is a directory"},
-      {"diff m.npy other.npy", "expected equal queries and keys"},
+      {"diff m.npy other.npy", "the same number of queries and of keys"},
       {"diff m.npy empty.npy", "an empty file"},
       {"diff m.npy m.npy -o folder.png/x.png", "cannot write folder.png/x.png"},
       {"check m.npy --expect subset-of:other.npy", "expected equal queries and keys"},
@@ -212,6 +213,15 @@ TEST_CASE("bad input: files with spare bytes, odd bools or no cells are read, wi
   CHECK(outcome.status == 0);
   CHECK(contains(outcome.err, "m.npy: expected 16 bytes of data, got 20"));
   CHECK(contains(outcome.err, "odd.npy"));
+}
+
+TEST_CASE("bad input: two numbers for n= of a generated mask say q= and k=") {
+  const Sandbox sandbox;
+  for (const char* size : {"1x1000", "1+1000"}) {
+    const Outcome outcome = sandbox.run(std::string("maskctl show gen:causal:n=") + size);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, "for 1 query and 1000 keys write q=1,k=1000"));
+  }
 }
 
 TEST_CASE("bad input: too little memory gives one clear error line") {

@@ -117,6 +117,7 @@ extern const Command kGen = command<GenOptions, declare, run>({
     .summary = "make a mask or segment ids from nothing; without -o, draw it",
     .examples = "  maskctl gen causal:n=16\n"
                 "  maskctl gen causal:n=1024 -o causal.npy\n"
+                "  maskctl gen window:keys=256,align=bottom-right,q=1,k=1000\n"
                 "  maskctl gen segments:n=4096,docs=7,seed=1 -o seg.npy\n"
                 "  maskctl gen full:n=512 -t doc:lens=300+212 -t causal -o -\n"
                 "  maskctl gen --hf-config config.json --layer 5 n=4096 -o layer5.npy\n",

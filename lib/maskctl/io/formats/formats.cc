@@ -68,6 +68,8 @@ constexpr OtherFile kOtherFiles[] = {
      " (pickle.dump, or an old torch.save), which is never executed; in Python, np.save or "
      "safetensors' save_file writes its arrays",
      is_pickle},
+    {"the first bytes of a .npy file", "; the file is truncated",
+     [](std::string_view head) { return head.size() > 0 && "\x93NUMPY"sv.starts_with(head); }},
     {"text", "; np.save(\"m.npy\", np.loadtxt(\"m.csv\", delimiter=\",\")) makes an array of CSV",
      is_text},
 };

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
@@ -25,9 +26,9 @@ constexpr int kMaxNesting = 16;  // limit for a generator whose SOURCE is a gene
 constexpr Field size_arg(std::string_view name, std::string_view help) {
   return {.name = name, .type = FieldType::kInteger, .help = help, .min = 1};
 }
-constexpr std::array kSize = {size_arg("n", "queries and keys"), size_arg("b", "batches"),
-                              size_arg("h", "heads"), size_arg("q", "queries"),
-                              size_arg("k", "keys")};
+constexpr std::array kSize = {size_arg("n", "queries and keys; q= and k= where they differ"),
+                              size_arg("b", "batches"), size_arg("h", "heads"),
+                              size_arg("q", "queries"), size_arg("k", "keys")};
 
 constexpr StepInfo kSizeOp{.name = "the size", .args = kSize};
 
@@ -129,6 +130,21 @@ void check_size_in_own_key(const Pipeline& pipeline, const StepText& step, const
   }
 }
 
+/// Refuses n=1x1000 and n=1+1000 with what was meant.
+void check_one_number(const Pipeline& pipeline, const StepText& size) {
+  for (const Arg& arg : size.args) {
+    const std::string_view text = arg.value;
+    const std::size_t at = text.find_first_of("+x,");
+    if (arg.key != "n" || at == text.npos) continue;
+    const auto q = integer_from(text.substr(0, at)), k = integer_from(text.substr(at + 1));
+    if (!q || !k) continue;
+    fail_at(pipeline, arg.value_begin,
+            fmt::format("n= is one number, of queries and keys, got '{}'; for {} and {} write "
+                        "q={},k={}",
+                        arg.value, counted(*q, "query", "queries"), counted(*k, "key"), *q, *k));
+  }
+}
+
 /// Removes the size arguments from the step and reads them; keys that are arguments of the step
 /// stay.
 Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
@@ -140,6 +156,7 @@ Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
     (is_size_key(arg.key) && !owns(info, arg.key) ? taken.args : kept).push_back(std::move(arg));
   }
   step.args = std::move(kept);
+  check_one_number(pipeline, taken);
   return read_size({pipeline, taken, kSizeOp, context});
 }
 

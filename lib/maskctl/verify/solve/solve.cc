@@ -125,9 +125,7 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
         "; a mask that has little of the declared one takes more: {} numbers of the "
         "output tell of {} keys{}",
         equations, call.dims().keys,
-        call.has_gradients() ? ""
-                             : ", and --given grad_query=SOURCE with "
-                               "cotangent_out=SOURCE doubles them");
+        call.has_gradients() ? "" : ", and grad_query with cotangent_out doubles them");
   }
   std::string given;
   for (const auto& [name, array] : request.arguments.arrays) {

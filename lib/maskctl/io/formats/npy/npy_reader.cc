@@ -58,8 +58,9 @@ std::string read_dictionary(ByteSource& source) {
   }
   const Index length = read_header_length(source);
   if (source.size() && length > *source.size() - source.position()) {
-    throw Error(Errc::kFormat, fmt::format("the .npy header claims {} bytes, the file has {} more",
-                                           length, *source.size() - source.position()));
+    throw Error(Errc::kFormat,
+                fmt::format("truncated .npy header: it has {} bytes, the file {} of them", length,
+                            *source.size() - source.position()));
   }
   if (length > kMaxHeader) {
     throw Error(Errc::kLimit,
@@ -150,7 +151,7 @@ void NpyReader::check_size(const ReadOptions& options, std::vector<std::string>*
   if (got == header_.data_bytes) return;
   const std::string text =
       fmt::format("{}: expected {} bytes of data, got {}", name(), header_.data_bytes, got);
-  if (got < header_.data_bytes) throw Error(Errc::kFormat, text);
+  if (got < header_.data_bytes) throw Error(Errc::kFormat, text + "; the file is truncated");
   report_spare(text, options, notes);
 }
 
