@@ -150,6 +150,11 @@ void Call::drop_shape(const Convention& row, std::vector<const Python*>& values,
   parsed.align = Align::kTopLeft;
 }
 
+/// " after query, key" for what stands before the named arguments; empty for nothing.
+std::string after_leading(const Convention& row) {
+  return row.leading.empty() ? "" : fmt::format(" after {}", row.leading);
+}
+
 /// Reads positional arguments. Those before the arguments of the table are tensors and shapes.
 void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   std::vector<const Python*> values;
@@ -167,7 +172,7 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   }
   if (!values.empty() && !source_.library.by_position && !call_.text.empty()) {
     source_.fail(values.front()->position,
-                 fmt::format("give arguments of {} after {} by name", row.call, row.leading));
+                 fmt::format("give arguments of {}{} by name", row.call, after_leading(row)));
   }
   std::size_t next = 0;
   for (const Python* item : values) {
@@ -199,8 +204,8 @@ void Call::check_place(const Convention& row, const Argument& argument, const Py
   const bool takes_flag = argument.fallback == "True" || argument.fallback == "False";
   const bool pair = out.kind == Python::Kind::kList;
   if (argument.meaning != ArgumentMeaning::kNothing || takes_flag || !(flag || pair)) return;
-  source_.fail(given.position, fmt::format("no value of {}; give arguments of {} after {} by name",
-                                           argument.name, row.call, row.leading));
+  source_.fail(given.position, fmt::format("no value of {}; give arguments of {}{} by name",
+                                           argument.name, row.call, after_leading(row)));
 }
 
 /// Fails if a required argument is missing. The first `given` arguments were given by position.
