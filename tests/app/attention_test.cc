@@ -540,7 +540,7 @@ TEST_CASE("bench prints the ratio of each line to the first, as text and as Mark
   CHECK(contains(table, "| gla_attention | - | 64 | cpu | forward | "));
   const Outcome both = sandbox.run(bench + " --markdown --json");
   CHECK(both.status == 2);
-  CHECK(contains(both.err, "bench: --markdown goes without --json"));
+  CHECK(contains(both.err, "bench: --markdown cannot be combined with --json"));
   CHECK(contains(sandbox.run("maskctl bench --markdown --mesh sp=2").err, "without --mesh"));
 }
 

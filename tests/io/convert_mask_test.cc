@@ -262,7 +262,7 @@ TEST_CASE("convert: options that a kind does not have are refused") {
   };
   MaskWriteOptions options;
   options.kind = ArrayKind::kPositions;
-  CHECK(error(options) == "a mask cannot be written as positions; that kind is read only");
+  CHECK(error(options) == "a mask cannot be written as positions; that kind can only be read, not written");
   options.kind = ArrayKind::kTokenTypes;
   CHECK(contains(error(options), "read only"));
   options.kind = ArrayKind::kBlockmap;

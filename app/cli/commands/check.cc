@@ -212,7 +212,7 @@ class Asked {
 CheckReport expectations_of(const std::string& source, const CheckOptions& options,
                             Session& session) {
   if (!options.bias.empty()) {
-    throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
+    throw Error(Errc::kInvalidArgument, "check: --bias cannot be combined with --expect");
   }
   if (!options.documents.also.empty()) {
     throw Error(Errc::kInvalidArgument,
@@ -276,11 +276,11 @@ void check_write_fixed(const CheckOptions& options, const Session& session) {
     refuse("takes one SOURCE, a file and no folder or pattern");
   }
   if (!options.expectations.empty()) {
-    refuse("goes without --expect: an expectation says what is wrong, not how to mend it");
+    refuse("cannot be combined with --expect: an expectation says what is wrong, not how to mend it");
   }
   if (!options.source.transforms.empty()) {
     refuse(
-        "goes without -t; write the mask after its steps first: maskctl apply SOURCE -t ... -o "
+        "cannot be combined with -t; write the mask after its steps first: maskctl apply SOURCE -t ... -o "
         "FILE");
   }
   if (is_document(options)) refuse("goes with the formats text and json");

@@ -91,8 +91,8 @@ WriteOptions settled(const DestName& dest, WriteOptions options) {
   if (options.append && options.replace_file) {
     throw Error(Errc::kInvalidArgument,
                 dest.path +
-                    ": a file that is replaced keeps no arrays; append goes without "
-                    "replacing the file");
+                    ": a file that is replaced keeps no arrays; append cannot be "
+                    "combined with replacing the file");
   }
   check_options(dest, options);
   if (dest.path == "-") return options;

@@ -120,7 +120,7 @@ expect::Rule parse_no_leak(const std::string& text, bool has_rest,
                            const ExpectationContext& context) {
   if (!has_rest) {
     if (context.documents) return expect::NoLeak{*context.documents};
-    refuse(text, "no documents; no-leak:SRC names some", {{Remedy::kGiveDocuments}});
+    refuse(text, "no documents are known, and no-leak:SRC names none", {{Remedy::kGiveDocuments}});
   }
   Pipeline parsed = parse(text, "expectation");
   if (parsed.steps.size() != 1 || parsed.steps[0].has_nested) refuse(text, "expected no-leak:SRC");

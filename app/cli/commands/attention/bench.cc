@@ -352,7 +352,7 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   if (options.markdown && (options.json || options.ranks.given())) {
-    throw Error(Errc::kInvalidArgument, fmt::format("bench: --markdown goes without {}",
+    throw Error(Errc::kInvalidArgument, fmt::format("bench: --markdown cannot be combined with {}",
                                                     options.json ? "--json" : "--mesh"));
   }
   for (const Backend backend : options.backends) require_backend(backend, "--backend");

@@ -63,7 +63,7 @@ void declare(OptionList& list, MutantsOptions& options) {
 std::vector<Subject> subjects_of(const MutantsOptions& options, Session& session) {
   if (options.usual != options.sources.empty()) {
     throw Error(Errc::kInvalidArgument,
-                options.usual ? "mutants: --usual goes without a SOURCE"
+                options.usual ? "mutants: --usual cannot be combined with a SOURCE"
                               : "mutants: no SOURCE; name a file, - for standard input, or "
                                 "gen:STEP, or give --usual");
   }

@@ -286,7 +286,7 @@ VerifyAnswer verified(const VerifyOptions& options, Session& session) {
   const RankOptions& ranks = options.ranks;
   check_ranks(ranks, "verify",
               !options.given.empty() || options.solve
-                  ? "--given goes without --mesh: one process judges an output"
+                  ? "--given cannot be combined with --mesh: one process judges an output"
               : options.call.layout ? kUnfitLayout
                                     : "");
   if (!ranks.given()) return answered(options, full_verdict(options, session), session);

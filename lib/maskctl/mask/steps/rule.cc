@@ -192,7 +192,7 @@ Index align_shift(const MaskShape& shape, Align align, std::string_view step) {
   if (shape.queries == shape.keys || align == Align::kTopLeft) return 0;
   if (align == Align::kBottomRight) return shape.keys - shape.queries;
   refuse(step,
-         fmt::format("{} and {} leave the diagonal open: give align=bottom-right (the last query "
+         fmt::format("{} and {} do not fix the diagonal: give align=bottom-right (the last query "
                      "sees the last key) or align=top-left",
                      counted(shape.queries, "query", "queries"), counted(shape.keys, "key")));
 }
