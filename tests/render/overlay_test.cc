@@ -49,18 +49,17 @@ TEST_CASE("overlay: a pixel with one differing cell shows it; both kinds togethe
   const PlanePtr moved = combine(Op::kXor, other, rectangle(8, 8, {4, 5}, {4, 6}));
   DrawOptions options = in_style(Style::kHalf);  // overlays are drawn as shade instead
   options.block = BlockSize{2, 2};
-  CHECK(
-      draw_text(test::figure_of(a, moved), options) ==
-      "8 queries x 8 keys, open in both 34 (53.1%), only in A 2 (3.1%), only in B 2 (3.1%)\n"
-      "   0 2 4 6\n"
-      "  ┌┴─┴─┴─┴─┐\n"
-      "0 ┤░░    ++│\n"
-      "2 ┤██░░    │\n"
-      "4 ┤████xx  │\n"
-      "6 ┤--████░░│\n"
-      "  └────────┘\n"
-      "1 char pair = 2x2 elements; ' ' neither  ░ some  █ all of both  - only A  + only B  x each "
-      "has its own\n");
+  CHECK(draw_text(test::figure_of(a, moved), options) ==
+        "8 queries x 8 keys, open in both 34 (53.1%), only in A 2 (3.1%), only in B 2 (3.1%)\n"
+        "   0 2 4 6\n"
+        "  ┌┴─┴─┴─┴─┐\n"
+        "0 ┤░░    ++│\n"
+        "2 ┤██░░    │\n"
+        "4 ┤████xx  │\n"
+        "6 ┤--████░░│\n"
+        "  └────────┘\n"
+        "1 char pair = 2x2 elements; ' ' neither  ░ some  █ all of both  - some only A  + some "
+        "only B  x each has its own\n");
 }
 
 TEST_CASE("an overlay is drawn in colours of its own", "[overlay]") {

@@ -93,8 +93,8 @@ std::vector<LegendEntry> legend_entries(InkSet set, bool blocks, bool leaks) {
     out = {{{ink::kNone}, "neither"}};
     if (blocks) out.push_back({{ink::kBothSome}, "some"});
     out.push_back({{ink::kBothAll}, blocks ? "all of both" : "both"});
-    out.push_back({{ink::kOnlyA}, "only A"});
-    out.push_back({{ink::kOnlyB}, "only B"});
+    out.push_back({{ink::kOnlyA}, blocks ? "some only A" : "only A"});
+    out.push_back({{ink::kOnlyB}, blocks ? "some only B" : "only B"});
     if (blocks) out.push_back({{ink::kDiffer}, "each has its own"});
     return out;
   }

@@ -14,6 +14,7 @@ function showLines(target, lines) {
 function showFindings() {
   const target = byId("findings");
   if (data.notLookedAt.length > 0) target.append(element("p", `Not looked at: ${data.notLookedAt.join(", ")}.`, { class: "hint" }));
+  if (data.findings === null && data.kind === "overlay") return;
   if (data.findings === null) return target.append(element("p", "Nobody looked for findings: check was not asked.", { class: "hint" }));
   if (data.findings.length === 0) return target.prepend(element("p", "maskctl check finds nothing.", { class: "hint" }));
   const table = element("table"), body = element("tbody"), head = element("tr");

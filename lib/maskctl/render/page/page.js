@@ -201,8 +201,12 @@ async function start() {
   state.bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   new ResizeObserver(resize).observe(canvas);
   resize();
+  state.k = -1;  // before cell (0, 0), which may be the first mark
+  const first = nextMark(true);
+  state.k = 0;
+  if (first) Object.assign(state, first);
   showCurrent();
-  showCell(0, 0);
+  showCell(state.q, state.k);
   showPlanes();
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("maskctl-drawn")));
 }
