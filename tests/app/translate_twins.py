@@ -15,6 +15,8 @@ import types
 
 import numpy as np
 
+from translate_operators import names_of
+
 
 class Tensor(np.ndarray):
     def expand(self, *shape):
@@ -426,7 +428,7 @@ def run_with(cache, library, code, queries, keys, batch):
     if library == "ck_tile":
         twins.ck_tile(text.split("-mask=")[1].split()[0])
         return np.broadcast_to(twins.mask, (batch, queries, keys))
-    names = twins.names(config)
+    names = twins.names(config) | names_of(library, twins)
     exec(text, names)  # runs the code that this maskctl printed
     if "mm_prefix_range" in names:
         twins.open_images(names["mm_prefix_range"])
@@ -456,7 +458,8 @@ def pipelines():
                      "causal | not", "causal | global:tokens=2-3"):
             yield (9, 9), head + tail, lengths
     # Two steps that read different tensors; padding; steps without alignment.
-    for pipeline in ("doc:lens=4+5 | sinks:n=2 | doc:lens=6+3", "doc:lens=4+5 | doc:lens=4+5",
+    yield (9, 9), "doc:lens=4+5 | doc:lens=4+5", [4, 5]
+    for pipeline in ("doc:lens=4+5 | sinks:n=2 | doc:lens=6+3",
                      "causal | pad:lens=6,side=right", "causal | pad:lens=6,side=left",
                      "pad:lens=6,side=right | prefix:n=2 | pad:lens=8,side=left",
                      "within:lens=4+5{causal | chunk:size=2}", "within:lens=4+5{prefix:n=2 | causal}",
@@ -523,7 +526,8 @@ def main():
                 continue  # the code has one call for each document
             alone = any("documents: " in note for note in entry["notes"]) or name == "ck_tile"
             if lengths and alone:
-                plain = pipeline.rsplit(" | ", 1)[0]
+                steps = [step for step in pipeline.split(" | ") if not step.startswith("doc:")]
+                plain = " | ".join(steps) or "not | not"
                 made = command(program, "apply", f"gen:full:n={keys}", "-t", plain, "-o", "-")
                 wanted = np.load(io.BytesIO(made.stdout))[:, 0]
             done += 1
