@@ -92,6 +92,10 @@ class Around {
 
 }  // namespace
 
+bool is_in_group(const PlanePtr& plane, Index query, Index key) {
+  return plane->queries() <= plane->keys() && Around(plane, query, key).in_group();
+}
+
 bool is_exception(const PlanePtr& plane, Index query, Index key) {
   if (plane->queries() > plane->keys()) return true;  // then queries are not tokens among the keys
   const Around around(plane, query, key);

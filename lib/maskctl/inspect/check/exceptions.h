@@ -19,4 +19,7 @@ namespace maskctl {
 /// - in a plane of one query, a cell at an end of one of its runs of keys.
 bool is_exception(const PlanePtr& plane, Index query, Index key);
 
+/// Whether all tokens between key and query see each other, both included.
+bool is_in_group(const PlanePtr& plane, Index query, Index key);
+
 }  // namespace maskctl

@@ -57,8 +57,8 @@ struct Density {
   std::optional<double> min, max;
 };
 
-using Rule = std::variant<Within, Covers, SubsetOf, Equals, NoLeak, NoEmptyRows, Symmetric, BlockAligned,
-                          RowSafe, Density>;
+using Rule = std::variant<Within, Covers, SubsetOf, Equals, NoLeak, NoEmptyRows, Symmetric,
+                          BlockAligned, RowSafe, Density>;
 
 }  // namespace expect
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "maskctl/inspect/check/exceptions.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree.h"
@@ -62,6 +63,7 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
   };
   return std::ranges::all_of(residue.first, [&](const Cell& cell) {
     return family_of(chain, shape_of(mask), cell).has_value() &&
+           !is_in_group(mask.plane(cell.batch, cell.head), cell.query, cell.key) &&
            kMostShare * residue.cells <= open_beside(cell) &&
            residue.cells <= std::max(kFew, open_beside(cell) / kMostOfMany);
   });

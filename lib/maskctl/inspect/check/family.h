@@ -12,6 +12,7 @@ namespace maskctl {
 
 /// Whether all cells that a chain leaves of a mask are in planes that such a rule helps to make,
 /// and few beside their other cells: no other rule of few steps makes these, so they are mistakes.
+/// Tokens that all see each other, such as those of an image, are none.
 bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue);
 
 /// Why the rule that helps to make its plane says otherwise of a cell, such as "token 9 of branch

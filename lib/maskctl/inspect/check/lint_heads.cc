@@ -88,10 +88,16 @@ bool are_padding(std::span<const Index> queries, Index all) {
 }
 
 /// Whether heads in which these queries do not see the key at this distance may be of two kinds:
-/// one cut into chunks, or with keys that are seen every few tokens.
+/// one cut into chunks, with keys that are seen every few tokens, or with few keys before a query.
 bool may_be_meant(std::span<const Index> one, std::span<const Index> other, Index distance,
                   Index all) {
+  constexpr Index kLeastShare = 4;
   if (distance == 0) return !are_padding(one, all) || !are_padding(other, all);
+  // A head that sees few keys before queries' own sees them for another reason, such as a sink.
+  const auto sees_few = [all](std::span<const Index> blind) {
+    return kLeastShare * (all - std::ssize(blind)) < all;
+  };
+  if (distance < 0 && (sees_few(one) || sees_few(other))) return true;
   const auto step = step_of(one), others = step_of(other);
   if (step && others) return step != others || one.empty() || other.empty();
   std::vector<Index> differ;
