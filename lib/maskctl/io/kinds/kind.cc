@@ -221,7 +221,8 @@ std::vector<ArrayKind> fitting_kinds(const Tensor& array) {
   }
   kinds.push_back(ArrayKind::kSegments);
   const auto values = as_int64(array, "the array");
-  if (array.rank() == 2 && kinds.size() == 1 && fits_index_lists(array, values)) {
+  if (array.rank() == 2 && array.extent(0) > 1 && kinds.size() == 1 &&
+      fits_index_lists(array, values)) {
     kinds.push_back(ArrayKind::kIndexLists);
   }
   if (array.rank() == 1) {
