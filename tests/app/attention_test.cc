@@ -541,7 +541,8 @@ TEST_CASE("bench prints the ratio of each line to the first, as text and as Mark
   const Outcome both = sandbox.run(bench + " --markdown --json");
   CHECK(both.status == 2);
   CHECK(contains(both.err, "bench: --markdown cannot be combined with --json"));
-  CHECK(contains(sandbox.run("maskctl bench --markdown --mesh sp=2").err, "without --mesh"));
+  CHECK(contains(sandbox.run("maskctl bench --markdown --mesh sp=2").err,
+                 "--markdown cannot be combined with --mesh"));
 }
 
 TEST_CASE("backends lists ejkernel's platforms for an operation", "[ejkernel]") {

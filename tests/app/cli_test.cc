@@ -34,7 +34,7 @@ std::vector<std::string> commands(const Sandbox& sandbox) {
   std::vector<std::string> out;
   std::istringstream lines(sandbox.run("maskctl __complete help ''").out);
   for (std::string line; std::getline(lines, line);) out.push_back(line.substr(0, line.find('\t')));
-  REQUIRE(out.size() == 29);
+  REQUIRE(out.size() == 30);
   return out;
 }
 
@@ -218,7 +218,8 @@ TEST_CASE("a step for a head out of range names that head alone") {
 
 TEST_CASE("messages write 1 query in the singular") {
   const Sandbox sandbox;
-  check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal", "1 query and 4 keys leave");
+  check_refused(sandbox, "maskctl show gen:full:q=1,k=4 -t causal",
+                "1 query and 4 keys do not fix");
   CHECK(contains(sandbox.run("maskctl show gen:full:q=1,k=4").out, "\n1 query x 4 keys, "));
 }
 

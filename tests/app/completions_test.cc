@@ -59,7 +59,7 @@ TEST_CASE("completion: each command line gives exactly the expected candidates")
       {"golden check samples/golden.toml w", {"window and sinks"}},
       {"probe ''", {"make", "read"}},
       {"verify-merge part0", {"\tfiles", "part0_out=", "part0_lse="}},
-      {"info x --as cu", {"cu_seqlens"}},
+      {"info x --as cu", {"cu_seqlens", "cu_seqlens-padded"}},
       {"convert x --dtype bf", {"bfloat16"}},
       {"attend --cache ''", {"\tdirectories"}},
       {"attend --cache=samples/go", {"--cache=samples/golden/"}},

@@ -144,7 +144,7 @@ TEST_CASE("convert: errors about wrong requests say what to do") {
   sandbox.run(kMakeIdDocuments + kMakeCausal);
   const std::vector<std::pair<std::string, std::string>> table = {
       {"causal.npy --to dense", "no destination"},
-      {"causal.npy --to positions -o x.npy", "read only"},
+      {"causal.npy --to positions -o x.npy", "can only be read"},
       {"causal.npy --to blockmap -o x.npy", "give --block QxK"},
       {"causal.npy --to dense --fill min -o x.npy", "--fill is for --to bias"},
       {"causal.npy --to dense --append -o x.npy", "arrays are added to a container"},

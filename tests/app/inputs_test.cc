@@ -25,7 +25,9 @@ TEST_CASE("info: prints the type and shape of any array, also next to bad files"
       "samples/heads.npy");
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.err, "maskctl: error: cannot read missing.npy"));
-  CHECK(contains(outcome.err, "maskctl: error: cut.npy: expected 96 bytes of data, got 88; the file is truncated"));
+  CHECK(contains(
+      outcome.err,
+      "maskctl: error: cut.npy: expected 96 bytes of data, got 88; the file is truncated"));
   CHECK(contains(outcome.out, "complex.npy\n  array     <c8 (2, 3)\n  kind      not a mask: "));
   CHECK(contains(outcome.out, "free.npy\n  array     float64 (1, 3, 4)\n"));
   CHECK(contains(outcome.out, "  adds      numbers from -2 to 3.5 that follow neither"));

@@ -60,6 +60,7 @@ golden list m.toml
 golden update m.toml --force
 seq lens samples/padded.npy --as padding
 blockmap gen:causal:n=64 --block 16
+parts gen:causal:n=8 gen:full:q=4,k=8,b=2 --ranks 2
 ops
 explain
 attend flash_attention --axes Tq=8+Tk=8

@@ -105,7 +105,7 @@ TEST_CASE("mutants refuses impossible requests in one line") {
     CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
   };
   refused("", "no SOURCE");
-  refused("--usual gen:causal:n=8", "without a SOURCE");
+  refused("--usual gen:causal:n=8", "cannot be combined with a SOURCE");
   refused("--usual --heads 4", "masks and calls of its own");
   refused("gen:causal:n=8 --judge true", "{} stands for its path");
   refused("gen:causal:n=8 --rule flashinfer", "flashinfer-bench");

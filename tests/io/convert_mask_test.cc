@@ -262,9 +262,10 @@ TEST_CASE("convert: options that a kind does not have are refused") {
   };
   MaskWriteOptions options;
   options.kind = ArrayKind::kPositions;
-  CHECK(error(options) == "a mask cannot be written as positions; that kind can only be read, not written");
+  CHECK(error(options) ==
+        "a mask cannot be written as positions; that kind can only be read, not written");
   options.kind = ArrayKind::kTokenTypes;
-  CHECK(contains(error(options), "read only"));
+  CHECK(contains(error(options), "can only be read"));
   options.kind = ArrayKind::kBlockmap;
   CHECK(error(options) == "a block map needs the size of its blocks");
   options.kind = ArrayKind::kSegments;

@@ -20,6 +20,7 @@ LONG = {
     "cost": "mask.cost()",
     "verify": "small.verify(no_gradients=True)",
     "translate": "mask.translate()",
+    "parts": "mask.parts(ranks=2)",
     "to": "mask.to('runs', max_bytes=1 << 60)",
     "save": "mask.save(FILE, 'runs', max_bytes=1 << 60)",
     "apply": "mask.apply('causal').count()",

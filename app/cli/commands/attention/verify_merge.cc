@@ -1,4 +1,4 @@
-// maskctl verify-merge: tests whether partial results over parts of the keys were merged right.
+// maskctl verify-merge: tests whether partial partial results were merged right.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ extern const Command kVerifyMerge = command<VerifyMergeOptions, declare, run>({
     .name = "verify-merge",
     .group = kJudge,
     .operands = "[FILE] [NAME=SOURCE...]",
-    .summary = "proof that results over parts of the keys were merged right",
+    .summary = "proof that partial results were merged right",
     .examples =
         "  maskctl verify-merge merge.npz   with part0_out, part0_lse, part1_out, ..., out\n"
         "  maskctl verify-merge parts.npz out=merged.npy lse=lse.npy --layout bhtd\n"
