@@ -299,6 +299,8 @@ TEST_CASE("natten: windows, strides and dilation of one to three dimensions") {
   CHECK(refused_with(lib("natten"), "na1d(q, k, v, kernel_size=1)").find("at least 2") !=
         std::string::npos);
   CHECK(!written("causal:align=bottom-right", lib("natten")).ok());
+  CHECK(to_text(lib("natten").read("na1d(q, k, v, kernel_size=5, is_causal=True)")) ==
+        "window:keys=5");
 }
 
 }  // namespace

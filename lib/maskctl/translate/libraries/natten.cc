@@ -6,6 +6,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/neighbourhood.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -152,6 +153,13 @@ Chain NattenGrid::read() const {
   rule.stride = numbers(1, 1);
   rule.dilation = numbers(2, 1);
   rule.causal = numbers(3, 0);
+  // On a line of any length a causal neighbourhood is a window, which other libraries have too.
+  const bool window =
+      rule.shape.empty() && rule.stride.empty() && rule.dilation.empty() && !rule.causal.empty();
+  if (window) {
+    return {{step::Window{
+        .left = rule.window.front() - 1, .right = 0, .spelling = step::Window::Spelling::kKeys}}};
+  }
   return {{std::move(rule)}};
 }
 
