@@ -276,11 +276,13 @@ void check_write_fixed(const CheckOptions& options, const Session& session) {
     refuse("takes one SOURCE, a file and no folder or pattern");
   }
   if (!options.expectations.empty()) {
-    refuse("cannot be combined with --expect: an expectation says what is wrong, not how to mend it");
+    refuse(
+        "cannot be combined with --expect: an expectation says what is wrong, not how to mend it");
   }
   if (!options.source.transforms.empty()) {
     refuse(
-        "cannot be combined with -t; write the mask after its steps first: maskctl apply SOURCE -t ... -o "
+        "cannot be combined with -t; write the mask after its steps first: maskctl apply SOURCE -t "
+        "... -o "
         "FILE");
   }
   if (is_document(options)) refuse("goes with the formats text and json");

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "inspect/sentences/clauses.h"
-#include "inspect/sentences/plane_rules.h"
 #include "inspect/sentences/forms_said.h"
+#include "inspect/sentences/plane_rules.h"
 #include "inspect/sentences/plane_said.h"
 #include "inspect/sentences/plane_steps.h"
 #include "maskctl/inspect/diff/diff.h"

@@ -23,7 +23,8 @@ struct RankOptions {
 };
 
 inline constexpr std::string_view kUnfitLayout =
-    "--layout cannot be combined with --mesh: each rank reads its part of a file as the operation has its "
+    "--layout cannot be combined with --mesh: each rank reads its part of a file as the operation "
+    "has its "
     "axes";
 
 /// Declares --mesh and --assign.

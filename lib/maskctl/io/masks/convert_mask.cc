@@ -73,7 +73,8 @@ void check_options(const MaskWriteOptions& options) {
   if (!is_writable(options.kind)) {
     throw Error(
         Errc::kUnsupported,
-        fmt::format("a mask cannot be written as {}; that kind can only be read, not written", name(options.kind)));
+        fmt::format("a mask cannot be written as {}; that kind can only be read, not written",
+                    name(options.kind)));
   }
   if (options.dtype) check_dtype(options.kind, *options.dtype);
   if (options.keep_value_is_zero && !has_polarity(options.kind)) {
