@@ -307,7 +307,7 @@ const Library& library_named(const std::string& name) {
   throw Error(Errc::kInvalidArgument, fmt::format("no library {}", printable(name)));
 }
 
-/// The mask of a call, None if it is not read, and the arguments that are not.
+/// A call's mask and {}, or None and the arguments that are not read.
 std::pair<nb::object, std::vector<std::string>> mask_of_call(
     const std::string& library, const std::string& function,
     const std::vector<std::tuple<std::string, nb::object, bool>>& arguments, Index queries,

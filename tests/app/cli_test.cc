@@ -211,7 +211,7 @@ TEST_CASE("columns stay apart where numbers are long") {
   CHECK(contains(table.out, "LocalAttentionFromBottomRightMask(1000000, 0) "));
 }
 
-TEST_CASE("a step for a head out of range names that head alone") {
+TEST_CASE("the error of a step names only the head that is out of range") {
   check_refused(Sandbox(), "maskctl show samples/heads.npy -t 'heads:9{not}'",
                 "step heads: 9 is out of range: the mask has 4");
 }

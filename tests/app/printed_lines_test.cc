@@ -1,5 +1,6 @@
 // Every line that info, recognise and diff print of drawn masks, biases and documents is true of
-// the plain cells, and a line with one number or word changed is not. A line without a law fails.
+// the plain cells, and a line with one number or word changed is not. A line that nothing checks
+// fails.
 #include <fmt/format.h>
 
 #include <optional>

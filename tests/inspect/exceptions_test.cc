@@ -73,7 +73,7 @@ TEST_CASE("is_exception() equals its definition in plain loops", "[lint]") {
   }
 }
 
-TEST_CASE("stray cells are exceptions, cells of groups and branches are not", "[lint]") {
+TEST_CASE("stray cells are exceptions, those of images and trees are not", "[lint]") {
   const auto exception = [](const char* chain, Index q, Index k) {
     return is_exception(made(24, 24, chain).plane(0, 0), q, k);
   };

@@ -212,7 +212,7 @@ TEST_CASE("parts of tokens that the mask does not have are refused", "[parts]") 
   CHECK(test::contains(refusal({{"rank 0", side_of({{4, 1, 5}}), all, full_mask(1, 1, 5, 8)}}),
                        "rank 0: token 8 among its queries, expected 0 to 7"));
   CHECK(test::contains(refusal({{"rank 0", all, all, full_mask(1, 1, 7, 8)}}),
-                       "rank 0: tokens for 8 queries, but its mask has 7"));
+                       "rank 0: its mask has 7 queries, its tokens need 8"));
   CHECK(test::contains(refusal({{"rank 0", all, all, full_mask(2, 1, 8, 8)},
                                 {"rank 1", all, all, full_mask(3, 1, 8, 8)}}),
                        "rank 1: 3 batch entries beside 2"));

@@ -55,7 +55,7 @@ void check_lists(const BlockmapOptions& options) {
   }
   if (options.dkv && options.to == ArrayKind::kFlex) {
     throw Error(Errc::kInvalidArgument,
-                "blockmap: --to flex has the lists by key blocks besides; leave out --dkv");
+                "blockmap: --to flex also has the lists by key blocks; leave out --dkv");
   }
   if (options.json && options.dest == "-") {
     throw Error(Errc::kInvalidArgument, "blockmap: --json and -o - both use standard output");

@@ -27,8 +27,8 @@ Findings lint_reading(const ReadFacts& facts);
 /// Reports what was noticed in lists of keys; a part of lint_reading().
 Findings lint_facts(const ArrayFacts& facts);
 
-/// Checks cu_seqlens. `tokens`: the expected last entry, if known; `what` names them. Mistakes
-/// become findings; nothing throws.
+/// Checks cu_seqlens, which messages call `what`. `tokens`: the expected last entry, if known.
+/// Mistakes become findings; nothing throws.
 Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens,
                          std::string_view what = "cu_seqlens");
 /// Checks segment ids, or position ids, of shape [S] or [B,S]. `real`: the flags of

@@ -138,8 +138,8 @@ class PartsJudge {
                          const char* name) {
     for (const Progression& one : side.places) {
       if (one.last() < extent) continue;
-      throw Error(Errc::kShape, fmt::format("{}: tokens for {} {}, but its mask has {}", part.name,
-                                            one.last() + 1, name, extent));
+      throw Error(Errc::kShape, fmt::format("{}: its mask has {} {}, its tokens need {}", part.name,
+                                            extent, name, one.last() + 1));
     }
   }
   Mask spread(const Mask& mask) const {

@@ -15,7 +15,7 @@ namespace maskctl {
 LoadedMask load_group(Container& container, const std::string& group, ArrayKind kind,
                       const MaskReadOptions& options);
 
-/// Converts out.source to such a kind: its arrays, and the mask that they mean.
+/// Converts out.source to a kind of load_group(): its arrays and their mask.
 void convert_group(ConvertedMask& out, const MaskWriteOptions& options);
 
 }  // namespace maskctl
