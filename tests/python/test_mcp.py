@@ -49,6 +49,13 @@ def test_a_session_begins_with_a_version_that_both_know(server):
     assert server("ping")["result"] == {}
 
 
+def test_maskctl_mcp_is_the_server_too(tmp_path):
+    entry = "import sys; sys.argv = ['maskctl', 'mcp']; from maskctl._command import main; sys.exit(main())"
+    line = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping"}).encode() + b"\n"
+    done = subprocess.run([sys.executable, "-c", entry], input=line, capture_output=True, cwd=tmp_path, check=True)
+    assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+
 def test_notifications_have_no_answer(server):
     lines = (b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n\n'
              b'{"jsonrpc": "2.0", "id": "a", "method": "ping"}')

@@ -1,9 +1,14 @@
-"""The entry `maskctl`: the program of the package takes the place of the interpreter."""
+"""The entry `maskctl`: the program of the package takes the place of the interpreter, except for
+`maskctl mcp`, the server of tools, which is Python."""
 
 import os
 import sys
 
 
 def main():
+    if sys.argv[1:] == ["mcp"]:
+        from maskctl import mcp
+
+        return mcp.main()
     program = os.path.join(os.path.dirname(__file__), "maskctl")
     os.execv(program, ["maskctl", *sys.argv[1:]])
