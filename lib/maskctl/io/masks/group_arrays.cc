@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/array_group.h"
@@ -75,21 +79,6 @@ void read_padded_lengths(GroupRead& read, LoadedMask& out) {
   out.array_shape = lengths.q.shape();
 }
 
-std::vector<const char*> arrays_of(ArrayKind kind) {
-  switch (kind) {
-    case ArrayKind::kRuns:
-      return {"indptr", "begin", "end", "shape"};
-    case ArrayKind::kSlices:
-      return {"q_ranges", "k_ranges", "attn_type_map"};
-    case ArrayKind::kRequestBits:
-      return {"packed_custom_mask", "qo_indptr", "kv_indptr", "mask_indptr"};
-    case ArrayKind::kTreeBits:
-      return {"tree_mask", "tree_mask_lens"};
-    default:
-      return {"cu_seqlens_q", "cu_seqlens_kv", "cu_seqlens_q_padded", "cu_seqlens_kv_padded"};
-  }
-}
-
 std::optional<Index> end_to_end_extent(const MaskReadOptions& options, std::size_t axis) {
   if (!options.shape) return std::nullopt;
   if (const auto all = checked_mul((*options.shape)[0], (*options.shape)[axis])) return all;
@@ -97,19 +86,27 @@ std::optional<Index> end_to_end_extent(const MaskReadOptions& options, std::size
                                         (*options.shape)[0], (*options.shape)[axis]));
 }
 
-void read_arrays_of(ArrayKind kind, GroupRead& read, LoadedMask& out) {
-  switch (kind) {
-    case ArrayKind::kRuns:
-      return read_runs(read, out);
-    case ArrayKind::kSlices:
-      return read_slices(read, out);
-    case ArrayKind::kRequestBits:
-      return read_request_bits(read, out);
-    case ArrayKind::kTreeBits:
-      return read_tree_bits(read, out);
-    default:
-      return read_padded_lengths(read, out);
-  }
+/// A kind of several arrays: those that it may have, and what reads them.
+struct GroupKind {
+  ArrayKind kind;
+  std::vector<const char*> arrays;
+  void (*read)(GroupRead& read, LoadedMask& out);
+};
+
+const GroupKind& group_kind(ArrayKind kind) {
+  static const std::array kKinds{
+      GroupKind{ArrayKind::kRuns, {"indptr", "begin", "end", "shape"}, read_runs},
+      GroupKind{ArrayKind::kSlices, {"q_ranges", "k_ranges", "attn_type_map"}, read_slices},
+      GroupKind{ArrayKind::kRequestBits,
+                {"packed_custom_mask", "qo_indptr", "kv_indptr", "mask_indptr"},
+                read_request_bits},
+      GroupKind{ArrayKind::kTreeBits, {"tree_mask", "tree_mask_lens"}, read_tree_bits},
+      GroupKind{ArrayKind::kPaddedLengths,
+                {"cu_seqlens_q", "cu_seqlens_kv", "cu_seqlens_q_padded", "cu_seqlens_kv_padded"},
+                read_padded_lengths}};
+  const auto found = std::ranges::find(kKinds, kind, &GroupKind::kind);
+  if (found != kKinds.end()) return *found;
+  throw Error(Errc::kInvalidArgument, fmt::format("{} is no kind of several arrays", name(kind)));
 }
 
 }  // namespace
@@ -118,12 +115,13 @@ LoadedMask load_group(Container& container, const std::string& group, ArrayKind 
                       const MaskReadOptions& options) {
   LoadedMask out;
   out.kind = kind;
-  ArrayGroup arrays(container, group, arrays_of(kind), options.read, out.notes);
+  const GroupKind& row = group_kind(kind);
+  ArrayGroup arrays(container, group, row.arrays, options.read, out.notes);
   const auto read_before = out.notes.size();
   try {
     GroupRead read{std::move(arrays), end_to_end_extent(options, 2), end_to_end_extent(options, 3),
                    options.read.max_bytes};
-    read_arrays_of(kind, read, out);
+    row.read(read, out);
   } catch (const Error& error) {
     throw error.within(container.name());
   }
