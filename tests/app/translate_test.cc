@@ -16,6 +16,14 @@ TEST_CASE("the code that is written for each library makes the mask of the pipel
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("check --expressible does not say cannot of masks whose steps are not known") {
+  const Outcome random =
+      Sandbox().run("maskctl check --expressible sdpa gen:random:sparsity=0.5,n=16");
+  CHECK(random.status == 1);
+  CHECK(contains(random.out, "not known: "));
+  CHECK_FALSE(contains(random.out, "cannot"));
+}
+
 TEST_CASE("translate takes exactly one input") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl translate").status == 2);
@@ -81,6 +89,11 @@ TEST_CASE("an unknown model type is refused by name, unless it may be assumed ca
   CHECK(assumed.status == 0);
   CHECK(contains(assumed.out, "causal:align=bottom-right"));
   CHECK(sandbox.run(made + "maskctl translate --hf-config config.json --assume full").status == 2);
+  for (const char* without : {"translate -t causal", "gen causal:n=4", "check gen:causal:n=4",
+                              "check --expressible fa gen:causal:n=4"}) {
+    check_refused(sandbox, std::string("maskctl ") + without + " --assume causal",
+                  "give its --hf-config FILE");
+  }
   CHECK(sandbox.run("echo '[1]' > c.json; maskctl translate --hf-config c.json").status == 2);
 }
 

@@ -323,6 +323,7 @@ void check_expressible(const CheckOptions& options) {
 }
 
 Answer run(const CheckOptions& options, Session& session) {
+  check_config(options.config);
   if (!options.expressible.empty()) {
     check_expressible(options);
     Answer out =

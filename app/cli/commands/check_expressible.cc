@@ -44,7 +44,7 @@ NamedChain source_of(const std::string& source, const SourceOptions& how, Sessio
   if (found.residue.cells == 0) {
     out.chain = found.chain;
   } else {
-    out.unknown = "no steps make this mask";
+    out.unknown = "the steps that recognise finds make other cells";
   }
   return out;
 }
@@ -72,15 +72,16 @@ Answer expressible(const std::string& libraries, const ModelConfigOptions& confi
     const std::string steps = mask.chain ? to_text(*mask.chain) : "(unknown)";
     out.text += fmt::format("{}: {}\n", mask.name, steps.empty() ? "(no step)" : steps);
     for (const Library* library : targets) {
-      std::string why = mask.unknown;
+      std::string answer = "not known: " + mask.unknown;
+      bool can = false;
       if (mask.chain) {
-        why = translate(*mask.chain, *library, [](const Step& step) {
-                return to_text(Chain{step});
-              }).refusal;
+        const Translation made =
+            translate(*mask.chain, *library, [](const Step& step) { return to_text(Chain{step}); });
+        can = made.ok();
+        answer = can ? "yes" : "cannot: " + made.refusal;
       }
-      out.text +=
-          fmt::format("  {:<17}{}\n", library->name, why.empty() ? "yes" : "cannot: " + why);
-      if (!why.empty()) out.status = 1;
+      out.text += fmt::format("  {:<17}{}\n", library->name, answer);
+      if (!can) out.status = 1;
     }
   }
   return out;

@@ -80,6 +80,7 @@ void check_step(const std::string& step) {
 Answer run(const GenOptions& options, Session& session) {
   check_step(options.step);
   const bool draws = options.output == OutputOptions{};
+  check_config(options.config);
   const bool layered = !options.config.file.empty();
   if (layered != !options.layer.empty()) {
     throw Error(Errc::kInvalidArgument, "gen: --hf-config FILE and --layer N go together");

@@ -2,6 +2,7 @@
 
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::app {
 
@@ -13,6 +14,12 @@ void declare_config(OptionList& list, ModelConfigOptions& config, const std::str
                parse_choice(text, "--assume", kWords);
                config.assume_causal = true;
              });
+}
+
+void check_config(const ModelConfigOptions& config) {
+  if (!config.assume_causal || !config.file.empty()) return;
+  throw Error(Errc::kInvalidArgument,
+              "--assume says what to assume of a model: give its --hf-config FILE");
 }
 
 }  // namespace maskctl::app

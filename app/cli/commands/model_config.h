@@ -15,4 +15,7 @@ struct ModelConfigOptions {
 
 void declare_config(OptionList& list, ModelConfigOptions& config, const std::string& help);
 
+/// Throws Error(kInvalidArgument) for --assume without the config that it is about.
+void check_config(const ModelConfigOptions& config);
+
 }  // namespace maskctl::app

@@ -284,6 +284,7 @@ void check_inputs(const TranslateOptions& options) {
                             "prints",
                             printable(options.arguments.front())));
   }
+  check_config(options.config);
   const int inputs = !options.from.empty() + !options.config.file.empty() +
                      !options.source.transforms.empty() + !options.table.empty();
   if (inputs != 1) {
