@@ -93,6 +93,9 @@ TEST_CASE("the error about a value other than 0 and 1 names the first one") {
   save(path, int_tensor({2, 300, 300}, many), false, true);
   CHECK(contains(error_of(path),
                  "the first is -3 at (1, 5, 6); expected a 0/1 mask, but these may be ids"));
+  save(path, int_tensor({1, 1, 3, 2}, {3, 0, 3, 1, 3, 2}), false, true);
+  CHECK(
+      contains(error_of(path), "expected a 0/1 mask, but these may be FlashMask's limits of rows"));
 }
 
 TEST_CASE("a bad value in a pipe is an error even if the writer does not finish") {

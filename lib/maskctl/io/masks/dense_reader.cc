@@ -31,13 +31,23 @@ struct Expected {
   std::vector<Remedy> remedies = {};
 };
 
+/// Whether FlashMask's limits of rows have these axes: [B,H,K,1|2|4].
+bool may_be_flashmask(std::span<const Index> shape) {
+  return shape.size() == 4 && (shape[3] == 1 || shape[3] == 2 || shape[3] == 4);
+}
+
 /// Returns what a message says about a value that is not allowed: what the elements look like (such
 /// as an image), or else what was expected.
-Expected expected(DType dtype, Values values, ArrayLook look) {
+Expected expected(DType dtype, Values values, ArrayLook look, std::span<const Index> shape) {
   if (look != ArrayLook::kOther) return {words(look)};
   if (values == Values::kBias) {
     return {"expected 0 (open) and -inf or a large negative number (closed)",
             {{Remedy::kSetClosedBelow}}};
+  }
+  if (is_integer(dtype) && may_be_flashmask(shape)) {
+    return {"expected a 0/1 mask, but these may be FlashMask's limits of rows",
+            {{Remedy::kReadAs, name(ArrayKind::kFlashmask)},
+             {Remedy::kReadAs, name(ArrayKind::kFlashmaskCausal)}}};
   }
   if (is_integer(dtype)) {
     return {"expected a 0/1 mask, but these may be ids",
@@ -108,7 +118,7 @@ std::vector<Index> ValueCheck::position(Index element) const {
 
 void ValueCheck::check() const {
   if (first_bad_ == std::numeric_limits<Index>::max()) return;
-  const auto [text, remedies] = expected(dtype_, values_, look_);
+  const auto [text, remedies] = expected(dtype_, values_, look_, shape_);
   throw Error(Errc::kFormat,
               fmt::format("{}: values other than 0 and {}, the first is {} at {}; {}", name_,
                           values_ == Values::kBias ? "-inf" : "1", bad_text_,
