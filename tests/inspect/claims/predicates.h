@@ -332,10 +332,16 @@ inline bool is_off_as_said(const Claimed& claim, bool opened) {
                        std::regex(R"(token (\d+) of branch (\S+) (sees|does not see) token (\d+) )"
                                   R"(of branch (\S+))"))) {
     const auto steps = text.substr(0, at);
-    const auto lens = numbers(steps, "lens"), after = numbers(steps, "after");
-    return std::stoll(part[1]) == claim.q() && std::stoll(part[4]) == claim.k() &&
-           part[2] == branch_of(lens, after, claim.q()) &&
-           part[5] == branch_of(lens, after, claim.k()) && (part[3] == "sees") == opened;
+    bool in_a_tree = false;  // batch entries and heads may have trees of their own
+    for (std::size_t tree = steps.find("tree:lens="); tree != std::string::npos;
+         tree = steps.find("tree:lens=", tree + 1)) {
+      const auto from = steps.substr(tree);
+      const auto lens = numbers(from, "lens"), after = numbers(from, "after");
+      in_a_tree = in_a_tree || (part[2] == branch_of(lens, after, claim.q()) &&
+                                part[5] == branch_of(lens, after, claim.k()));
+    }
+    return in_a_tree && std::stoll(part[1]) == claim.q() && std::stoll(part[4]) == claim.k() &&
+           (part[3] == "sees") == opened;
   }
   if (std::regex_match(said, part,
                        std::regex(R"(key (\d+) stands for tokens (\d+) to (\d+), query (\d+) is )"

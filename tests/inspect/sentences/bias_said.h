@@ -91,6 +91,17 @@ inline bool has_six_digits(double said, double value) {
   return std::abs(said - value) <= 0.501 * unit + 2e-7 * std::abs(value);
 }
 
+/// Whether all numbers of a head are its number beside the diagonal times the distance.
+inline bool is_slope(const Bias& bias, Index h) {
+  double slope = NAN;
+  return bias.all(h, [&](Index q, Index k, double value) {
+    const auto distance = static_cast<double>(std::abs(k - q));
+    if (distance == 0) return value == 0;
+    if (std::isnan(slope)) slope = value / distance;
+    return value == slope * distance;
+  });
+}
+
 /// The number of heads in which all numbers are one of the slopes times `variable`; 0 if one of the
 /// slopes fits no head with a number other than 0.
 template <typename F>
@@ -198,6 +209,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
     Span span{std::stod(m[2].str()), std::stod(m[3].str())};
     bool exact = false;  // the head with the most numbers has so many
     out.true_in = bias.count([&](Index h) {
+      if (is_slope(bias, h)) return false;  // a table too, but said as ALiBi
       std::vector<double> table(static_cast<std::size_t>(bias.queries + bias.keys), NAN), seen;
       const bool holds = bias.all(h, [&](Index q, Index k, double value) {
         double& entry = table[static_cast<std::size_t>(k - q + bias.queries)];

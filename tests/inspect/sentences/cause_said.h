@@ -225,7 +225,8 @@ class CauseSaid {
     std::smatch m;
     if (!std::regex_match(text, m, said)) return false;
     if (m[1].matched != (a_.b > 1) || m[2].matched != (a_.h > 1)) return false;
-    const auto numbers = [](const std::string& words, Index all) {
+    bool inside = true;
+    const auto numbers = [&inside](const std::string& words, Index all) {
       std::vector<Index> out;
       if (words.empty() || words.starts_with("all ")) {
         for (Index n = 0; n < all; ++n) out.push_back(n);
@@ -234,6 +235,7 @@ class CauseSaid {
       static const std::regex range(R"((\d+)(?:-(\d+))?)");
       for (std::sregex_iterator at(words.begin(), words.end(), range), end; at != end; ++at) {
         const Index last = number((*at)[(*at)[2].matched ? 2 : 1]);
+        inside = inside && last < all;
         for (Index n = number((*at)[1]); n <= last && n < all; ++n) out.push_back(n);
       }
       return out;
@@ -241,7 +243,7 @@ class CauseSaid {
     for (const Index b : numbers(m[1], a_.b)) {
       for (const Index h : numbers(m[2], a_.h)) group.planes.emplace_back(b, h);
     }
-    return group.planes.size() > 4;
+    return inside && group.planes.size() > 4;
   }
 
   bool planes_of(const std::string& text, Group& group) const {

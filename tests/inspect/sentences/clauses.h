@@ -13,6 +13,10 @@ namespace maskctl::test {
 inline const std::string kPadded =
     "(?:1 token|\\d+ tokens|numbers of tokens) (?:after the left|before the right) padding";
 
+/// "keys at positions 9+0-8".
+inline const std::string kPlacedSaid =
+    "(?:queries|keys) at positions [0-9+-]+(?: and keys at positions [0-9+-]+)?";
+
 /// All clauses that a cause is made of, each up to what may follow it.
 inline const std::vector<std::regex>& clauses() {
   static const std::vector<std::regex> all = [] {
@@ -50,9 +54,12 @@ inline const std::vector<std::regex>& clauses() {
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
-        "\\d+|diagonal|tree|take|\\d+ of every \\d+ keys|compressed keys of \\d+ tokens every "
+        "\\d+|diagonal|tree|take|positions of tokens|\\d+ of every \\d+ keys|compressed keys of "
+        "\\d+ tokens every "
         "\\d+|neighbourhood [0-9x]+|block diffusion of \\d+ tokens|window left " +
             side + ", right " + side + ") (?:missing|added)",
+        kPlacedSaid + " instead of in order",
+        "tokens in order instead of " + kPlacedSaid,
         "every cell " + state,
         region + " instead of " + region,
         "(?:opening|closing) of (?:every cell|" +

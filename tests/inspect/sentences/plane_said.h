@@ -8,6 +8,7 @@
 
 #include "inspect/sentences/plane_steps.h"
 #include "inspect/sentences/step_words.h"
+#include "maskctl/mask/steps/at.h"
 
 namespace maskctl::test {
 
@@ -25,11 +26,12 @@ class PlaneSaid {
 
   /// Returns what is false about the clauses if the chains start from these cells; "" if all are
   /// true.
-  std::string wrong(const std::vector<Clause>& clauses, const Dense& from_a, Chain in_a,
+  std::string wrong(std::vector<Clause> clauses, const Dense& from_a, Chain in_a,
                     const Dense& from_b, Chain in_b) {
     idle_.clear();
     note_idle(from_a, in_a);
     note_idle(from_b, in_b);
+    if (!clauses.empty() && placed(clauses[0].text, in_a, in_b)) clauses.erase(clauses.begin());
     cancel(in_a, in_b);
     clauses_ = &clauses;
     Account account{in_a, in_b, std::vector<int>(in_a.size()), std::vector<int>(in_b.size()), {}};
@@ -43,6 +45,24 @@ class PlaneSaid {
   /// Inside a document, queries and keys are counted from the first ones of the document.
   Index shift() const { return inside_ ? 0 : a_.k - a_.q; }
 
+  /// Judges "keys at positions 9+0-8 instead of in order", and the opposite: one chain is the step
+  /// `at` with these arguments. Then that chain becomes the one inside, and true is returned.
+  static bool placed(const std::string& clause, Chain& a, Chain& b) {
+    std::smatch m;
+    static const std::regex to("(.*) instead of in order"), from("tokens in order instead of (.*)");
+    const bool in_b = std::regex_match(clause, m, to);
+    if (!in_b && !std::regex_match(clause, m, from)) return false;
+    Chain& outer = in_b ? b : a;
+    const auto* at = outer.size() == 1 ? outer[0].get_if<step::At>() : nullptr;
+    if (!at) return false;
+    std::string arguments = std::regex_replace(m[1].str(), std::regex(" at positions "), "=");
+    arguments = std::regex_replace(arguments, std::regex(" and "), ",");
+    const std::string text = to_text(outer, "ids.npz");
+    if (!text.starts_with("at:" + arguments + "{") && !text.starts_with("at:" + arguments + ",n="))
+      return false;
+    outer = Chain(at->chain);
+    return true;
+  }
   /// Removes the steps that both chains have.
   static void cancel(Chain& a, Chain& b) {
     for (std::size_t i = 0; i < a.size();) {

@@ -7,6 +7,7 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
@@ -282,6 +283,43 @@ const Step* lone_step(const Chain& longer, const Chain& shorter) {
 }
 
 }  // namespace
+
+namespace {
+
+/// "keys at positions 9+0-8", for each side that the step places; empty where it names arrays.
+std::string placed_words(const Step& placed) {
+  const auto& at = placed.as<step::At>();
+  if (!at.q.empty() || !at.kv.empty() || at.stride != 1) return "";
+  std::string out;
+  for (const std::string_view side : {"queries", "keys"}) {
+    const Field& field = *find_field(placed, side);
+    const auto text = value_text(field, field.get(placed));
+    if (text) out += fmt::format("{}{} at positions {}", out.empty() ? "" : " and ", side, *text);
+  }
+  return out;
+}
+
+/// The step of a chain that is `at` and no other.
+const step::At* placing(const Chain& chain) {
+  return chain.size() == 1 ? chain[0].get_if<step::At>() : nullptr;
+}
+
+}  // namespace
+
+MaybeReason positions_change(const Chain& a, const Chain& b) {
+  const bool placed = placing(b) != nullptr;
+  if (placed == (placing(a) != nullptr)) return std::nullopt;
+  const Chain& outer = placed ? b : a;
+  const std::string words = placed_words(outer[0]);
+  if (words.empty()) return std::nullopt;
+  const Chain &in_a = placed ? a : placing(a)->chain, &in_b = placed ? placing(b)->chain : b;
+  const std::string moved =
+      placed ? words + " instead of in order" : "tokens in order instead of " + words;
+  if (in_a == in_b) return Reason{"step", moved};
+  const auto other = chain_change(in_a, in_b, 0, 0);
+  if (!other) return std::nullopt;
+  return Reason{"other", moved + " and " + other->words};
+}
 
 MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys) {
   const Index shift = keys - queries;

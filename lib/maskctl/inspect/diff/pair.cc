@@ -294,6 +294,9 @@ class Pair {
       if (left > kFewCells && left * kMostShare > found_.only_a + found_.only_b) return;
     }
     Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
+    const Chain &in_a = bent.reversed ? bent.bent.chain : bent.straight,
+                &in_b = bent.reversed ? bent.straight : bent.bent.chain;
+    if (const auto moved = positions_change(in_a, in_b)) wording = {moved->kind, moved->words};
     for (const Step& region : bent.regions) {
       add_words(wording.words, bent.reversed ? words_of_missing(region, bent.straight)
                                              : step_words(region, shift()));

@@ -84,6 +84,8 @@ std::optional<Misfit> misfit(const At& rule, GivenNames) {
   return misfit_of(queries_of(rule), keys_of(rule));
 }
 
+std::string words(const At&) { return "positions of tokens"; }
+
 void edits(const At& rule, StepEdits& edits) {
   edits.without(rule);
   edits.inside(rule);
