@@ -72,7 +72,13 @@ class CauseSaid {
     if (const auto whole = whole_mask(rest)) return *whole ? "" : "of the whole mask";
     std::string first_error;
     for (const bool cells_only : {true, false}) {
-      const std::string error = parts_wrong(rest, cells_only);
+      std::string error;
+      // Where pipelines and edit both say the clauses, the cells may be those that either leaves.
+      for (const Reading reading : {Reading::kFewer, Reading::kEdit, Reading::kPipelines}) {
+        reading_ = reading;
+        error = parts_wrong(rest, cells_only);
+        if (error != kOtherCount) break;
+      }
       if (error.empty()) return "";
       if (first_error.empty() || !cells_only) first_error = error;
     }
@@ -280,7 +286,7 @@ class CauseSaid {
     static const std::regex many(R"(([0-9,]+) cells, the first (.*))");
     std::smatch m;
     if (std::regex_match(*cells, m, many)) {
-      if (number(m[1]) != left) return "another number of cells";
+      if (number(m[1]) != left) return kOtherCount;
       const std::string first = m[2];
       std::smatch cell;
       if (!std::regex_match(first, cell, one)) return "not cells";
@@ -299,7 +305,7 @@ class CauseSaid {
       if (!take(text, at, "; ") && !take(text, at, " and ")) return "not cells";
       text = text.substr(at);
     }
-    return std::ssize(named) == left ? "" : "another number of cells";
+    return std::ssize(named) == left ? "" : kOtherCount;
   }
   struct CellOrder {
     bool operator()(const Cell& x, const Cell& y) const {
@@ -430,7 +436,7 @@ class CauseSaid {
     bool by_edit = false;  // of the edit, so that the cells that it leaves are told
   };
   /// Judges the clauses by the pipelines of the plane, or as an edit of A: whichever they match,
-  /// and of both the one that leaves fewer cells.
+  /// and of both the one that is to be read.
   PlaneTruth plane_truth(const std::vector<Clause>& clauses, const PlaneAt& at) {
     const auto [b, h] = at;
     const Dense a = twin::plane_of(a_, b, h);
@@ -446,7 +452,9 @@ class CauseSaid {
     const Index left_by_edit = open(twin::plane_of(by_edit(), b, h));
     const std::string other = PlaneSaid(a, twin::plane_of(b_, b, h), twin::plane_of(told_, b, h))
                                   .wrong(clauses, a, {}, a, steps_of_plane(*edit_, b, h));
-    if (error.empty() && (!other.empty() || left <= left_by_edit)) return {};
+    const bool as_pipelines =
+        reading_ == Reading::kFewer ? left <= left_by_edit : reading_ == Reading::kPipelines;
+    if (error.empty() && (!other.empty() || as_pipelines)) return {};
     if (!other.empty()) return {said_.by_pipelines ? error : other};
     return {"", true};
   }
@@ -463,7 +471,12 @@ class CauseSaid {
     return by_edit_;
   }
 
+  static constexpr const char* kOtherCount = "another number of cells";
+  /// Where a plane's clauses are true of the pipelines and of the edit.
+  enum class Reading : std::uint8_t { kFewer, kEdit, kPipelines };
+
   SaidCause said_;
+  Reading reading_ = Reading::kFewer;
   const Mask &mask_a_, &mask_b_;
   Dense a_, b_;
   std::optional<Chain> edit_;
