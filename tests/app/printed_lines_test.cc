@@ -177,10 +177,12 @@ TEST_CASE("diff: every line is true, and no law believes another", "[sentences]"
       ++tally.lies;
       const auto steps = [](const std::string& text) {
         static const std::regex lines("\n(A is|B is|edit)  .*?(, except for .*)?(?=\n)");
-        return std::regex_replace(text, lines, "\n$1$2");
+        static const std::regex crossed(R"( \(document \d+ sees document \d+\))");
+        return std::regex_replace(std::regex_replace(text, lines, "\n$1$2"), crossed, "");
       };
       if (!laws.wrong(*lie, said.status).empty()) continue;
-      // Changed steps that make the same cells, or leave as many unexplained, are no lie.
+      // Changed steps that make the same cells, or leave as many unexplained, are no lie; nor are
+      // documents that another rule numbers so.
       if (steps(*lie) == steps(said.text)) {
         tally.by_chance += laws.made() != made;
         continue;

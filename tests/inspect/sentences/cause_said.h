@@ -290,21 +290,29 @@ class CauseSaid {
       const std::string first = m[2];
       std::smatch cell;
       if (!std::regex_match(first, cell, one)) return "not cells";
-      return cell_wrong(cell, first_told());
+      const std::string error = cell_wrong(cell, first_told());
+      const bool crosses = error.empty() && cell[6].matched;
+      if (!crosses) return error;
+      return are_crossings({{cell_of(cell), number(cell[6]), number(cell[7])}})
+                 ? ""
+                 : "documents of a cell";
     }
     std::set<Cell, CellOrder> named;
+    std::vector<Crossing> crossings;
     std::string text = *cells;
     for (;;) {
       if (!std::regex_search(text, m, one, std::regex_constants::match_continuous))
         return "not cells";
       if (std::string error = cell_wrong(m, {}); !error.empty()) return error;
       named.insert(cell_of(m));
+      if (m[6].matched) crossings.push_back({cell_of(m), number(m[6]), number(m[7])});
       text = m.suffix();
       std::size_t at = 0;
       if (text.empty()) break;
       if (!take(text, at, "; ") && !take(text, at, " and ")) return "not cells";
       text = text.substr(at);
     }
+    if (!are_crossings(crossings)) return "documents of cells";
     return std::ssize(named) == left ? "" : kOtherCount;
   }
   struct CellOrder {
@@ -335,19 +343,31 @@ class CauseSaid {
     if (b_.get(cell.batch, cell.head, cell.query, cell.key) != (m[5] == "open"))
       return "a cell's state";
     if (expected && !(*expected == cell)) return "not the first cell";
-    if (m[6].matched && !crosses(cell, number(m[6]), number(m[7]))) return "documents of a cell";
     return "";
   }
-  /// True if the query and the key are in the documents with these numbers: documents of a printed
-  /// pipeline, or of steps that make A's or B's plane except for a few cells.
-  bool crosses(const Cell& cell, Index of_query, Index of_key) const {
-    const auto says = [&](const Chain& chain) {
-      return std::ranges::any_of(
-          chain, [&](const Step& step) { return sees(step, cell, of_query, of_key); });
-    };
-    return says(steps_of_plane(said_.b, cell.batch, cell.head)) ||
-           says(steps_of_plane(said_.a, cell.batch, cell.head)) ||
-           any_rule_of(plane_in(mask_b_, cell), says) || any_rule_of(plane_in(mask_a_, cell), says);
+  /// A cell whose query is in one document and whose key in another, by their numbers.
+  struct Crossing {
+    Cell cell;
+    Index of_query, of_key;
+  };
+  /// True if the documents of one rule have these numbers for all cells of a plane: those of a
+  /// printed pipeline, or of steps that make A's or B's plane except for a few cells.
+  bool are_crossings(const std::vector<Crossing>& all) const {
+    return std::ranges::all_of(all, [&](const Crossing& first) {
+      const auto says = [&](const Chain& chain) {
+        return std::ranges::all_of(all, [&](const Crossing& one) {
+          const bool here = one.cell.batch == first.cell.batch && one.cell.head == first.cell.head;
+          return !here || std::ranges::any_of(chain, [&](const Step& step) {
+            return sees(step, one.cell, one.of_query, one.of_key);
+          });
+        });
+      };
+      const Cell& cell = first.cell;
+      return says(steps_of_plane(said_.b, cell.batch, cell.head)) ||
+             says(steps_of_plane(said_.a, cell.batch, cell.head)) ||
+             any_rule_of(plane_in(mask_b_, cell), says) ||
+             any_rule_of(plane_in(mask_a_, cell), says);
+    });
   }
   static PlanePtr plane_in(const Mask& mask, const Cell& cell) {
     return mask.plane(mask.batch() == 1 ? 0 : cell.batch, mask.heads() == 1 ? 0 : cell.head);

@@ -36,7 +36,7 @@ class DiffLines {
     forms_a_ = {}, forms_b_ = {};
     made_.clear();
     const std::string wrong = or_unfit([&] { return wrong_line(report, laws(report)); });
-    if (!wrong.empty()) return wrong;
+    if (!wrong.empty()) return wrong.starts_with("false: cause") ? wrong + "\n" + reason_ : wrong;
     if (a_.b * a_.h == 1 || left_.empty()) return planes_.told.empty() ? "" : "planes of one";
     return planes_.are_first_of(planes_of(left_)) ? "" : "planes are left out, or told twice";
   }
@@ -157,13 +157,15 @@ class DiffLines {
     const auto a = after(report, "A is    "), b = after(report, "B is    "),
                edit = after(report, "edit    ");
     const Lines lines{text, a, b, edit};
-    if (const auto known = causes_.find(lines); known != causes_.end()) return known->second;
+    if (const auto known = causes_.find(lines); known != causes_.end()) {
+      return reason_ = known->second;
+    }
     const SaidCause said{text, a.has_value(), chain_said(a), chain_said(b), [this, edit] {
                            if (edit) return chain_said(edit);
                            if (!known_edit_) known_edit_ = edit_();
                            return *known_edit_;
                          }};
-    return causes_[lines] = CauseSaid(said, mask_a_, mask_b_).wrong();
+    return reason_ = causes_[lines] = CauseSaid(said, mask_a_, mask_b_).wrong();
   }
 
   const Mask &mask_a_, &mask_b_;
@@ -174,6 +176,7 @@ class DiffLines {
   using Lines = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>,
                            std::optional<std::string>>;
   std::map<Lines, std::string> causes_;
+  std::string reason_;  // what is false about the last cause
   std::vector<Dense> made_;
   PlanesTold planes_;
   FormsTold forms_a_, forms_b_;

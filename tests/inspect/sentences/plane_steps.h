@@ -58,7 +58,10 @@ inline void single(NamedArray& each, std::optional<Index>& one) {
 }
 
 inline Step step_of_plane(Step step, Index batch, Index head) {
-  if (auto* causal = step.get_if<step::Causal>()) take_batch(causal->offsets, batch);
+  if (auto* causal = step.get_if<step::Causal>()) {
+    take_batch(causal->offsets, batch);
+    causal->offsets.text.clear();
+  }
   if (auto* window = step.get_if<step::Window>()) {
     for (NamedArray* each : {&window->offsets, &window->lefts, &window->rights}) {
       take_batch(*each, batch);

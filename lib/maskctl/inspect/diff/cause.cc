@@ -359,16 +359,18 @@ class Claim {
         list += (i == 0                       ? ""
                  : i + 1 < cells.first.size() ? "; "
                                               : " and ") +
-                cell_words(cells.first[i]);
+                cell_words(cells.first[i], cells.first);
       }
     } else {
+      const Cell& first = cells.first.front();
       list = fmt::format("{} cells, the first {}", grouped(cells.cells),
-                         cell_words(cells.first.front()));
+                         cell_words(first, {&first, 1}));
     }
     return words.empty() ? "B = A with " + list : fmt::format("B = A with {}, and {}", words, list);
   }
 
-  std::string cell_words(const Cell& cell) const {
+  /// Words for one of the `listed` cells.
+  std::string cell_words(const Cell& cell, std::span<const Cell> listed) const {
     const Index batch = std::min(cell.batch, b_.batch() - 1),
                 head = std::min(cell.head, b_.heads() - 1);
     const bool open =
@@ -376,23 +378,33 @@ class Claim {
     std::string place = plane_words(cell.batch, cell.head);
     if (!place.empty()) place += ", ";
     return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key,
-                       open ? "open" : "closed", document_words(cell));
+                       open ? "open" : "closed", document_words(cell, listed));
   }
 
+  using Crossed = std::optional<std::pair<Index, Index>>;
+  static Crossed crossed(const Chain& chain, const Cell& cell) {
+    for (const Step& step : chain) {
+      if (auto documents = documents_of(step, cell)) return documents;
+    }
+    return std::nullopt;
+  }
   /// Says which document sees which other one at this cell, if documents make the plane but for few
-  /// cells.
-  std::string document_words(const Cell& cell) const {
+  /// cells. The `listed` cells of a plane are told by one rule, as two may number documents
+  /// differently.
+  std::string document_words(const Cell& cell, std::span<const Cell> listed) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
       if (known == known_.end() || !known->second) continue;
       if (known->second->residue.cells > static_cast<Index>(kCellsInWords)) continue;
-      for (const Step& step : known->second->chain) {
-        const auto documents = documents_of(step, cell);
-        if (documents)
-          return fmt::format(" (document {} sees document {})", documents->first,
-                             documents->second);
-      }
+      const Chain& chain = known->second->chain;
+      const bool tells = std::ranges::any_of(listed, [&](const Cell& other) {
+        return other.batch == cell.batch && other.head == cell.head && crossed(chain, other);
+      });
+      if (!tells) continue;
+      const Crossed documents = crossed(chain, cell);
+      if (!documents) return "";
+      return fmt::format(" (document {} sees document {})", documents->first, documents->second);
     }
     return "";
   }
