@@ -86,24 +86,67 @@ std::optional<Index> end_to_end_extent(const MaskReadOptions& options, std::size
                                         (*options.shape)[0], (*options.shape)[axis]));
 }
 
-/// A kind of several arrays: those that it may have, and what reads them.
+/// What a mask becomes as a group: its arrays, in the order of their names, and the mask that they
+/// say.
+struct GroupWritten {
+  std::vector<Tensor> arrays;
+  Mask mask;
+};
+
+GroupWritten write_runs(const Mask& mask, Index max_bytes) {
+  RunArrays runs = runs_from_mask(mask, max_bytes);
+  return {
+      {std::move(runs.indptr), std::move(runs.begin), std::move(runs.end), std::move(runs.shape)},
+      mask};
+}
+
+GroupWritten write_slices(const Mask& mask, Index max_bytes) {
+  SliceArrays slices = slices_from_mask(mask, max_bytes);
+  return {{std::move(slices.q), std::move(slices.k), std::move(*slices.types)}, mask};
+}
+
+GroupWritten write_request_bits(const Mask& mask, Index max_bytes) {
+  RequestBits bits = request_bits_from_mask(mask, max_bytes);
+  return {{std::move(bits.packed), std::move(bits.qo), std::move(bits.kv), std::move(*bits.mask)},
+          mask};
+}
+
+GroupWritten write_tree_bits(const Mask& mask, Index) {
+  NearestTrees trees = nearest_tree_bits(mask);
+  return {{std::move(trees.bits.rows), std::move(trees.bits.lens)}, std::move(trees.mask)};
+}
+
+GroupWritten write_padded_lengths(const Mask& mask, Index) {
+  NearestLengths nearest = nearest_padded_lengths(mask);
+  PaddedLengths& lengths = nearest.lengths;
+  return {{std::move(lengths.q), std::move(lengths.kv), std::move(lengths.q_padded),
+           std::move(lengths.kv_padded)},
+          std::move(nearest.mask)};
+}
+
+/// A kind of several arrays: those that it may have, what reads them, and what writes them all.
 struct GroupKind {
   ArrayKind kind;
   std::vector<const char*> arrays;
   void (*read)(GroupRead& read, LoadedMask& out);
+  GroupWritten (*write)(const Mask& mask, Index max_bytes);  // of batches end to end if is_packed()
 };
 
 const GroupKind& group_kind(ArrayKind kind) {
   static const std::array kKinds{
-      GroupKind{ArrayKind::kRuns, {"indptr", "begin", "end", "shape"}, read_runs},
-      GroupKind{ArrayKind::kSlices, {"q_ranges", "k_ranges", "attn_type_map"}, read_slices},
+      GroupKind{ArrayKind::kRuns, {"indptr", "begin", "end", "shape"}, read_runs, write_runs},
+      GroupKind{
+          ArrayKind::kSlices, {"q_ranges", "k_ranges", "attn_type_map"}, read_slices, write_slices},
       GroupKind{ArrayKind::kRequestBits,
                 {"packed_custom_mask", "qo_indptr", "kv_indptr", "mask_indptr"},
-                read_request_bits},
-      GroupKind{ArrayKind::kTreeBits, {"tree_mask", "tree_mask_lens"}, read_tree_bits},
+                read_request_bits,
+                write_request_bits},
+      GroupKind{
+          ArrayKind::kTreeBits, {"tree_mask", "tree_mask_lens"}, read_tree_bits, write_tree_bits},
       GroupKind{ArrayKind::kPaddedLengths,
                 {"cu_seqlens_q", "cu_seqlens_kv", "cu_seqlens_q_padded", "cu_seqlens_kv_padded"},
-                read_padded_lengths}};
+                read_padded_lengths,
+                write_padded_lengths}};
   const auto found = std::ranges::find(kKinds, kind, &GroupKind::kind);
   if (found != kKinds.end()) return *found;
   throw Error(Errc::kInvalidArgument, fmt::format("{} is no kind of several arrays", name(kind)));
@@ -133,50 +176,20 @@ LoadedMask load_group(Container& container, const std::string& group, ArrayKind 
 }
 
 void convert_group(ConvertedMask& out, const MaskWriteOptions& options) {
-  const Index max_bytes = options.max_bytes;
+  const GroupKind& row = group_kind(out.kind);
   const Mask& mask = out.source;
-  const auto add = [&out](const char* key, Tensor array) {
-    out.arrays.push_back({key, std::move(array)});
-  };
-  if (out.kind == ArrayKind::kRuns) {
-    RunArrays runs = runs_from_mask(mask, max_bytes);
-    add("indptr", std::move(runs.indptr));
-    add("begin", std::move(runs.begin));
-    add("end", std::move(runs.end));
-    add("shape", std::move(runs.shape));
-    return;
+  const bool packed = is_packed(out.kind);
+  GroupWritten written =
+      row.write(packed ? end_to_end(mask, options.max_bytes) : mask, options.max_bytes);
+  for (std::size_t i = 0; i < row.arrays.size(); ++i) {
+    out.arrays.push_back({row.arrays[i], std::move(written.arrays[i])});
   }
-  const Mask packed = end_to_end(mask, max_bytes);
-  Mask meant = packed;
-  if (out.kind == ArrayKind::kSlices) {
-    SliceArrays slices = slices_from_mask(packed, max_bytes);
-    add("q_ranges", std::move(slices.q));
-    add("k_ranges", std::move(slices.k));
-    add("attn_type_map", std::move(*slices.types));
-  } else if (out.kind == ArrayKind::kRequestBits) {
-    RequestBits bits = request_bits_from_mask(packed, max_bytes);
-    add("packed_custom_mask", std::move(bits.packed));
-    add("qo_indptr", std::move(bits.qo));
-    add("kv_indptr", std::move(bits.kv));
-    add("mask_indptr", std::move(*bits.mask));
-  } else if (out.kind == ArrayKind::kTreeBits) {
-    NearestTrees trees = nearest_tree_bits(packed);
-    meant = std::move(trees.mask);
-    add("tree_mask", std::move(trees.bits.rows));
-    add("tree_mask_lens", std::move(trees.bits.lens));
-  } else {
-    NearestLengths nearest = nearest_padded_lengths(packed);
-    meant = std::move(nearest.mask);
-    add("cu_seqlens_q", std::move(nearest.lengths.q));
-    add("cu_seqlens_kv", std::move(nearest.lengths.kv));
-    add("cu_seqlens_q_padded", std::move(nearest.lengths.q_padded));
-    add("cu_seqlens_kv_padded", std::move(nearest.lengths.kv_padded));
-  }
+  if (!packed) return;
   out.needs_shape = mask.batch() != 1 || mask.heads() != 1 || out.kind == ArrayKind::kSlices;
   if (mask.batch() > 1) {
     out.notes.push_back(fmt::format("{} batch entries are laid end to end", mask.batch()));
   }
-  out.mask = batches_of(meant, mask.batch(), mask.queries(), mask.keys());
+  out.mask = batches_of(written.mask, mask.batch(), mask.queries(), mask.keys());
   out.changed = out.lost = differing_cells(mask, out.mask);
 }
 
