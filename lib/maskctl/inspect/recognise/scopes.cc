@@ -79,11 +79,6 @@ std::optional<Index> number_in(const Field& field, const FieldValue& value) {
   return number_from<Index>(field.fallback);
 }
 
-bool takes_list(const Field& field) {
-  return field.type == FieldType::kIntegerOrSource || field.type == FieldType::kSideOrSource ||
-         field.type == FieldType::kLengths;
-}
-
 /// The numbers as an array [B]; nothing if a value is not a single number.
 std::optional<FieldValue> stacked_numbers(const Field& field,
                                           const std::vector<FieldValue>& values) {

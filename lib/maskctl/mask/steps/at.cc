@@ -11,8 +11,8 @@
 namespace maskctl::step {
 
 bool operator==(const At& a, const At& b) {
-  return a.q == b.q && a.kv == b.kv && a.queries == b.queries && a.keys == b.keys &&
-         a.stride == b.stride && a.n == b.n && a.chain == b.chain;
+  const TokenIndices &own = a, &other = b;
+  return own == other && a.n == b.n && a.chain == b.chain;
 }
 
 namespace {

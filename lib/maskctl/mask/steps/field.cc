@@ -77,6 +77,11 @@ std::optional<std::string> value_text(const Field& field, const FieldValue& valu
   return std::visit(ValueText{field}, value);
 }
 
+bool takes_list(const Field& field) {
+  return field.type == FieldType::kIntegerOrSource || field.type == FieldType::kSideOrSource ||
+         field.type == FieldType::kLengths;
+}
+
 bool same_content(const FieldValue& a, const FieldValue& b) {
   if (const auto* x = std::get_if<NamedArray>(&a)) {
     const auto* y = std::get_if<NamedArray>(&b);

@@ -124,20 +124,25 @@ inline void write(NamedArray& member, FieldValue value) {
 }
 
 template <auto Member>
-struct Access;
-template <typename Rule, typename T, T Rule::*Member>
-struct Access<Member> {
+struct ClassOf;
+template <typename T, typename Class, T Class::*Member>
+struct ClassOf<Member> {
+  using Type = Class;
+};
+
+template <auto Member, typename Rule = typename ClassOf<Member>::Type>
+struct Access {
   static FieldValue get(const Step& step) { return read(step.as<Rule>().*Member); }
   static void set(Step& step, FieldValue value) {
     write(step.as<Rule>().*Member, std::move(value));
   }
 };
 
-/// An argument that is stored in one member of the rule.
-template <auto Member>
+/// An argument that is stored in one member of the rule, or of a class from which it derives.
+template <auto Member, typename Rule = typename ClassOf<Member>::Type>
 constexpr Field of(Field field) {
-  field.get = Access<Member>::get;
-  field.set = Access<Member>::set;
+  field.get = Access<Member, Rule>::get;
+  field.set = Access<Member, Rule>::set;
   return field;
 }
 
@@ -248,6 +253,8 @@ std::optional<std::string> value_text(const Field& field, const FieldValue& valu
 /// masks, not their names; true for values of all other types.
 bool same_content(const FieldValue& a, const FieldValue& b);
 
+/// True for arguments that take one number, or a list of one per batch entry.
+bool takes_list(const Field& field);
 /// True for digits, '+' and '*' only: a list of lengths rather than a file.
 bool is_list_text(std::string_view text);
 /// True if the array is written as its numbers, not as the name of a SOURCE.

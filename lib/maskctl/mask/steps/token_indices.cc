@@ -57,6 +57,28 @@ Index GivenIndices::end() const {
   return out;
 }
 
+std::optional<Tensor> GivenIndices::all(Index most) const {
+  if (!array.empty()) return array.array;
+  Index count = 0;
+  for (const Range& range : ranges) {
+    count += ceil_div(range.size(), stride);
+    if (count > most) return std::nullopt;
+  }
+  Tensor out(DType::kInt64, {count});
+  auto next = out.as<std::int64_t>().begin();
+  for (const Range& range : ranges) {
+    for (Index i = range.begin; i < range.end; i += stride) *next++ = i;
+  }
+  return out;
+}
+
+std::optional<Tensor> query_tokens(const TokenIndices& indices, Index most) {
+  return queries_of(indices).all(most);
+}
+std::optional<Tensor> key_tokens(const TokenIndices& indices, Index most) {
+  return keys_of(indices).all(most);
+}
+
 Mask taken_of(const Mask& mask, const GivenIndices& q, const GivenIndices& kv,
               std::string_view step) {
   Index batch = mask.batch();

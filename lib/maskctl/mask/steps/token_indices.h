@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <vector>
 
 #include "maskctl/mask/planes/taken.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/take.h"
 
 namespace maskctl::step {
 
@@ -25,6 +27,8 @@ struct GivenIndices {
   Index at(Index b, Index place) const;
   /// The greatest index and 1; 0 if none is given.
   Index end() const;
+  /// All of them as an array; see query_tokens().
+  std::optional<Tensor> all(Index most) const;
 };
 
 /// Rows and columns of a mask by index. Refuses batch entries that do not broadcast.
@@ -32,40 +36,38 @@ Mask taken_of(const Mask& mask, const GivenIndices& q, const GivenIndices& kv,
               std::string_view step);
 std::optional<Misfit> misfit_of(const GivenIndices& q, const GivenIndices& kv);
 
-template <typename Rule>
-GivenIndices queries_of(const Rule& rule) {
+inline GivenIndices queries_of(const TokenIndices& rule) {
   return {rule.q, rule.queries, rule.stride};
 }
-template <typename Rule>
-GivenIndices keys_of(const Rule& rule) {
-  return {rule.kv, rule.keys, rule.stride};
-}
+inline GivenIndices keys_of(const TokenIndices& rule) { return {rule.kv, rule.keys, rule.stride}; }
 
-template <typename Rule>
+/// The arguments of a rule that has indices.
+template <std::derived_from<TokenIndices> Rule>
 constexpr auto index_fields() {
   return std::array{
-      fields::of<&Rule::q>({.name = "q",
-                            .type = FieldType::kSource,
-                            .help = "the token that each query is, [S] or [B,S]",
-                            .group = 1,
-                            .stem = "indices"}),
-      fields::of<&Rule::kv>({.name = "kv",
-                             .type = FieldType::kSource,
-                             .help = "the token that each key is, [S] or [B,S]",
-                             .group = 1,
-                             .stem = "indices"}),
-      fields::of<&Rule::queries>({.name = "queries",
-                                  .type = FieldType::kRanges,
-                                  .help = "the tokens that the queries are, in this order",
-                                  .group = 2}),
-      fields::of<&Rule::keys>({.name = "keys",
-                               .type = FieldType::kRanges,
-                               .help = "the tokens that the keys are",
-                               .group = 2}),
-      fields::of<&Rule::stride>({.name = "stride",
-                                 .help = "1 + the tokens that are left out after each, in ranges",
-                                 .fallback = "1",
-                                 .min = 1})};
+      fields::of<&Rule::q, Rule>({.name = "q",
+                                  .type = FieldType::kSource,
+                                  .help = "the token that each query is, [S] or [B,S]",
+                                  .group = 1,
+                                  .stem = "indices"}),
+      fields::of<&Rule::kv, Rule>({.name = "kv",
+                                   .type = FieldType::kSource,
+                                   .help = "the token that each key is, [S] or [B,S]",
+                                   .group = 1,
+                                   .stem = "indices"}),
+      fields::of<&Rule::queries, Rule>({.name = "queries",
+                                        .type = FieldType::kRanges,
+                                        .help = "the tokens that the queries are, in this order",
+                                        .group = 2}),
+      fields::of<&Rule::keys, Rule>({.name = "keys",
+                                     .type = FieldType::kRanges,
+                                     .help = "the tokens that the keys are",
+                                     .group = 2}),
+      fields::of<&Rule::stride, Rule>(
+          {.name = "stride",
+           .help = "1 + the tokens that are left out after each, in ranges",
+           .fallback = "1",
+           .min = 1})};
 }
 
 }  // namespace maskctl::step
