@@ -216,6 +216,47 @@ TEST_CASE("steps inside documents equal the twin on all masks to 4x4") {
   });
 }
 
+TEST_CASE("lists inside documents have one number per document on all masks to 4x4") {
+  using step::Scoped;
+  std::mt19937 random(5);
+  for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
+    const step::Causal bottom{Align::kBottomRight, {}};
+    for (Index round = 0; round < (large ? 2 : 12); ++round) {
+      const Index count = round % 4;
+      const auto numbers = [&](Index low, Index high) {
+        return ints(random_values(count + (random() % 8 == 0 ? 1 : 0), low, high, random));
+      };
+      std::vector<Range> members{
+          {static_cast<Index>(random() % 2), 1 + static_cast<Index>(random() % 3)}};
+      const step::Window window{
+          .left = 2, .right = 0, .align = Align::kTopLeft, .offsets = numbers(-1, 1)};
+      const std::vector<Chain> chains = {
+          {{bottom}, {step::Prefix{0, numbers(0, 3)}}},
+          {{step::Causal{Align::kTopLeft, numbers(-2, 2)}}},
+          {{window}},
+          {{Scoped{Scoped::Axis::kBatch, members, {{bottom}}}}},
+          {{Scoped{Scoped::Axis::kBatch, members, {{step::Prefix{0, numbers(0, 3)}}}}}},
+          {{step::Chunk{.size = 1, .sizes = numbers(1, 3)}}, {bottom}},
+          {{Scoped{Scoped::Axis::kHeads, {{0, 1}}, {{step::Prefix{0, numbers(0, 3)}}}}}}};
+      for (const Chain& chain : chains) {
+        step::Within rule;
+        rule.chain = chain;
+        for (Index n = count; n > 0; --n) {
+          rule.lengths.push_back(static_cast<Index>(random() % 4));
+          rule.kv_lengths.push_back(static_cast<Index>(random() % 4));
+        }
+        judge({rule}, "lists within lengths" + text(round));
+        step::Within ids;
+        ids.chain = chain;
+        ids.q = ints(random_values(q, -1, 1, random));
+        ids.kv = ints(random_values(k, -1, 1, random));
+        ids.shared = false;
+        judge({ids}, "lists within ids" + text(round));
+      }
+    }
+  });
+}
+
 TEST_CASE("dilated, prefix, sinks and not equal the twin on all masks to 4x4") {
   std::mt19937 random(3);
   for_all_masks([&](Judge& judge, Index, Index, bool) {

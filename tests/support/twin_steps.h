@@ -46,6 +46,22 @@ inline void need(bool fits, const char* what) {
   if (!fits) throw Refused(what);
 }
 
+inline NamedArray ints(std::vector<Index> shape, const std::vector<Index>& values) {
+  Tensor array(DType::kInt32, std::move(shape));
+  const auto out = array.as<std::int32_t>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int32_t>(values.at(i));
+  return {std::move(array), ""};
+}
+inline NamedArray ints(const std::vector<Index>& values) {
+  return ints({static_cast<Index>(values.size())}, values);
+}
+inline NamedArray bools(std::vector<Index> shape, const std::vector<Index>& values) {
+  Tensor array(DType::kBool, std::move(shape));
+  const auto out = array.as<std::uint8_t>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values.at(i) != 0;
+  return {std::move(array), ""};
+}
+
 /// Returns element i of an array of bool, int32 or int64.
 inline Index number(const Tensor& array, Index i) {
   const auto at = static_cast<std::size_t>(i);
@@ -446,6 +462,44 @@ inline std::vector<std::pair<Index, Range>> ranges(const Tensor& ids, Index b, I
   return out;
 }
 
+/// Replaces a list, which has a number for each of `count` documents, by the number of one.
+inline void take_number(NamedArray& each, Index document, Index count) {
+  if (each.array.elements() <= 1) return;
+  need(each.array.elements() == count, "a number per document");
+  each = ints({number(each.array, document)});
+}
+
+/// The chain inside one of `count` documents, which take the place of batch entries.
+inline Chain of_document(const Chain& chain, Index document, Index count) {
+  Chain out;
+  for (Step step : chain) {
+    const auto take = [&](std::initializer_list<NamedArray*> lists) {
+      for (NamedArray* each : lists) take_number(*each, document, count);
+    };
+    if (auto* s = step.get_if<step::Causal>()) take({&s->offsets});
+    if (auto* s = step.get_if<step::Window>()) take({&s->lefts, &s->rights, &s->offsets});
+    if (auto* s = step.get_if<step::Chunk>()) take({&s->sizes, &s->offsets, &s->origins});
+    if (auto* s = step.get_if<step::Prefix>()) take({&s->each});
+    if (auto* s = step.get_if<step::Sinks>()) take({&s->each});
+    if (auto* s = step.get_if<step::Dilated>()) take({&s->strides});
+    auto* scope = step.get_if<step::Scoped>();
+    if (!scope || scope->axis == step::Scoped::Axis::kHeads) {
+      if (scope) scope->chain = of_document(scope->chain, document, count);
+      out.push_back(step);
+      continue;
+    }
+    Index members = 0, own = -1;
+    for (const Range& range : scope->members) {
+      need(range.begin >= 0 && range.begin < range.end && range.end <= count, "documents");
+      if (range.contains(document)) own = members + document - range.begin;
+      members += range.size();
+    }
+    if (own < 0) continue;
+    for (const Step& inner : of_document(scope->chain, own, members)) out.push_back(inner);
+  }
+  return out;
+}
+
 inline Dense run_rule(const Dense& m, const step::Within& s) {
   const bool by_ids = s.q.array.elements() > 0;
   const Tensor& kv = s.shared ? s.q.array : s.kv.array;
@@ -471,11 +525,16 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
       need(q.size() == k.size(), "documents");
       for (std::size_t i = 0; i < q.size(); ++i) pairs.push_back({q[i], k[i]});
     }
-    for (const auto& [q, k] : pairs) {
+    if (!alone) of_document(s.chain, 0, static_cast<Index>(pairs.size()));  // may refuse
+    for (std::size_t n = 0; n < pairs.size(); ++n) {
+      const auto& [q, k] = pairs[n];
+      const Chain chain =
+          alone ? s.chain
+                : of_document(s.chain, static_cast<Index>(n), static_cast<Index>(pairs.size()));
       if (q.empty() || k.empty()) continue;
       const Range batches = alone ? Range{b, b + 1} : Range{0, m.b};
       const Dense part = sliced(m, batches, {0, m.h}, q, k);
-      const Dense changed = run_chain(part, s.chain);
+      const Dense changed = run_chain(part, chain);
       need(changed.b == part.b && changed.h == part.h && changed.q == part.q && changed.k == part.k,
            "shape");
       for (Index c = batches.begin; c < batches.end; ++c) {
@@ -566,24 +625,6 @@ inline Dense run_step(const Dense& m, const Step& step) {
 inline Dense run_chain(Dense m, const Chain& chain) {
   for (const Step& step : chain) m = run_step(m, step);
   return m;
-}
-
-// --- make arrays for steps ---
-
-inline NamedArray ints(std::vector<Index> shape, const std::vector<Index>& values) {
-  Tensor array(DType::kInt32, std::move(shape));
-  const auto out = array.as<std::int32_t>();
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int32_t>(values.at(i));
-  return {std::move(array), ""};
-}
-inline NamedArray ints(const std::vector<Index>& values) {
-  return ints({static_cast<Index>(values.size())}, values);
-}
-inline NamedArray bools(std::vector<Index> shape, const std::vector<Index>& values) {
-  Tensor array(DType::kBool, std::move(shape));
-  const auto out = array.as<std::uint8_t>();
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values.at(i) != 0;
-  return {std::move(array), ""};
 }
 
 }  // namespace maskctl::twin

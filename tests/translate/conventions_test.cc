@@ -111,7 +111,7 @@ TEST_CASE("a step that no argument can express is named with the reason") {
   CHECK(rest({{step::Dilated{2}}}) == "step has no argument of its own");
   CHECK(rest({{step::Dilated{2}}, {step::Prefix{2}}}) == "step has no argument of its own");
   CHECK(rest({{step::Chunk{4, 0, Align::kUnset, {}, {}, fields::numbers({0, 1})}}}) ==
-        "step has a size or offset for each batch");
+        "step has more than one size or offset");
   step::Causal top, bottom;
   top.align = Align::kTopLeft;
   bottom.align = Align::kBottomRight;

@@ -92,7 +92,7 @@ std::string Reader::align(Align given) {
 std::string Reader::take(const step::Causal& rule) {
   Index offset = 0;
   if (out_.inside) return "counts over documents, after steps that count inside them";
-  if (rule.offsets.array.elements() > 1) return "has an offset for each batch";
+  if (rule.offsets.array.elements() > 1) return "has more than one offset";
   if (rule.offsets.array.elements() == 1) offset = as_int64(rule.offsets.array, "offset").front();
   if (first_ > 0) {
     if (offset != 0) return "has an offset after a step that opens keys";
@@ -105,7 +105,7 @@ std::string Reader::take(const step::Causal& rule) {
 
 std::string Reader::take(const step::Window& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
-  if (rule.is_per_batch()) return "has a number for each batch";
+  if (rule.is_per_batch()) return "has more than one number";
   if (first_ > 0) return "closes keys that the previous step opened";
   if (rule.left) out_.left = narrower(out_.left, *rule.left - rule.offset);
   if (rule.right) out_.right = narrower(out_.right, *rule.right + rule.offset);
@@ -116,7 +116,7 @@ std::string Reader::take(const step::Chunk& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
   if (first_ > 0) return "closes keys that the previous step opened";
   if (out_.chunk) return "is a second chunk rule";
-  if (!rule.sizes.empty() || !rule.offsets.empty()) return "has a size or offset for each batch";
+  if (!rule.sizes.empty() || !rule.offsets.empty()) return "has more than one size or offset";
   out_.chunk = rule.size;
   out_.chunk_offset = rule.offset;
   out_.chunk_align = rule.align == Align::kTopLeft ? Align::kUnset : rule.align;
@@ -166,6 +166,7 @@ std::string Reader::take(const step::Within& rule) {
   const MaskForm inner = Reader().read(rule.chain, name_);
   if (!inner.rest.empty()) return fmt::format("holds {}", inner.rest);
   if (inner.documents || inner.padded()) return "contains documents or padding itself";
+  if (inner.chunk_origins.size() > 1) return "has more than one origin of chunks";
   const std::string why = document();
   MaskForm form = inner;
   form.documents = true;
@@ -201,7 +202,7 @@ std::string Reader::pad(const Tensor& lengths) {
 }
 
 std::string Reader::open(Index n, const NamedArray& each) {
-  if (each.array.elements() > 0) return "has a number for each batch";
+  if (each.array.elements() > 0) return "has more than one number";
   if (n == 0) return "";
   if (out_.documents) return "opens keys in other documents";
   if (out_.padded()) return "opens keys in padding";

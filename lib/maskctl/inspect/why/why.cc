@@ -87,7 +87,7 @@ bool Walk::follow(const MaskShape& source, const Chain& chain, const Cell& end, 
     open = verdict.after;
     const auto part =
         step.row().inside ? step.row().inside(step, shapes[i], cells[i]) : std::nullopt;
-    if (part) open = follow_inside(*part, *chain_of(step), at, depth);
+    if (part) open = follow_inside(*part, part->chain.value_or(*chain_of(step)), at, depth);
   }
   return open;
 }

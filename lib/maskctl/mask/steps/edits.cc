@@ -41,6 +41,7 @@ void StepEdits::inside(const Step& step) {
   const auto documents = documents_in(step);
   StepEdits edits(keys_, keys_, kind_);
   edits.square_ = documents ? documents->shared : square_;
+  edits.entry_ = documents ? "document" : entry_;
   const std::string where = inside_words(step);
   Step copy = step;
   const Chain& chain = *chain_of(step);
@@ -122,7 +123,7 @@ void StepEdits::lost_number(const Step& step, std::string_view name, const Field
       NamedArray same{numbers, ""};
       std::ranges::fill(same.array.as<std::int64_t>(), all[b]);
       put(step, field, std::move(same),
-          fmt::format("{} {} {} everywhere, as in batch entry {}", name, field.name, all[b], b));
+          fmt::format("{} {} {} everywhere, as in {} {}", name, field.name, all[b], entry_, b));
     }
     return;
   }

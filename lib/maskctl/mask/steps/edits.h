@@ -72,6 +72,7 @@ class StepEdits {
   Index keys_;
   bool square_;
   Kind kind_;
+  std::string_view entry_ = "batch entry";  // what a list has a number for
   std::vector<StepEdit> out_;
 };
 

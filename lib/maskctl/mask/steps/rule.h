@@ -97,6 +97,7 @@ struct PairReason {
 struct Inside {
   MaskShape shape;
   Cell cell;
+  std::optional<Chain> chain = {};  // as it is for this part, unless it is the same for all
 };
 
 /// An error in arguments that are valid one by one but not together.

@@ -25,16 +25,14 @@ std::optional<Step> declared(const Scoped& rule) {
 
 Meets meets(const Scoped&) { return Meets::kOwn; }
 
-namespace {
-
-/// The heads or batches of the step, in the given order and without repetitions.
-std::vector<Index> members_of(const Scoped& rule, Index extent, std::string_view step) {
+std::vector<Index> members_of(const Scoped& rule, Index extent) {
   std::vector<Index> members;
   for (const Range& range : rule.members) {
     if (range.begin < 0 || range.end > extent || range.empty()) {
-      refuse(step, fmt::format("{}{} is out of range: the mask has {} (0 to {})", range.begin,
-                               range.size() == 1 ? "" : fmt::format("-{}", range.end - 1), extent,
-                               extent - 1));
+      refuse(rule.axis == Scoped::Axis::kHeads ? "heads" : "batch",
+             fmt::format("{}{} is out of range: there are {} (0 to {})", range.begin,
+                         range.size() == 1 ? "" : fmt::format("-{}", range.end - 1), extent,
+                         extent - 1));
     }
     for (Index i = range.begin; i < range.end; ++i) {
       if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
@@ -43,12 +41,10 @@ std::vector<Index> members_of(const Scoped& rule, Index extent, std::string_view
   return members;
 }
 
-}  // namespace
-
 Mask apply_rule(const Scoped& rule, const Mask& mask) {
   const bool on_heads = rule.axis == Scoped::Axis::kHeads;
   const std::string_view name = on_heads ? "heads" : "batch";
-  const auto members = members_of(rule, on_heads ? mask.heads() : mask.batch(), name);
+  const auto members = members_of(rule, on_heads ? mask.heads() : mask.batch());
   const auto size = std::ssize(members);
   const Index batch = on_heads ? mask.batch() : size;
   const Index heads = on_heads ? size : mask.heads();
@@ -74,7 +70,7 @@ std::optional<Inside> inside(const Scoped& rule, const MaskShape& shape, const C
   Inside out{shape, cell};
   Index& extent = on_heads ? out.shape.heads : out.shape.batch;
   Index& index = on_heads ? out.cell.head : out.cell.batch;
-  const auto members = members_of(rule, extent, on_heads ? "heads" : "batch");
+  const auto members = members_of(rule, extent);
   const auto at = std::ranges::find(members, index);
   if (at == members.end()) return std::nullopt;
   extent = std::ssize(members);

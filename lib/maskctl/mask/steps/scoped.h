@@ -18,4 +18,8 @@ struct Scoped {
 };
 const RuleInfo& row(const Scoped*);
 
+/// The heads or batches of the step, of `extent`, in the given order and each once. Throws
+/// Error(kInvalidArgument) for others.
+std::vector<Index> members_of(const Scoped& rule, Index extent);
+
 }  // namespace maskctl::step

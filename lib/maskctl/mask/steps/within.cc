@@ -10,6 +10,7 @@
 #include "maskctl/mask/planes/diagonal_parts.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/document_chains.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
@@ -20,6 +21,7 @@ namespace {
 /// The queries and the keys of one document.
 struct DocumentRanges {
   Range q, k;
+  Index number = 0;  // counted from the first document
 };
 
 struct Part {
@@ -138,7 +140,7 @@ std::vector<DocumentRanges> pairs_of_ids(const Within& rule, const MaskShape& sh
   std::vector<DocumentRanges> out;
   for (const auto& [id, range] : ranges_of_ids(rule.q, shape.queries, b, rule.pad_id)) {
     const auto found = keys.find(id);
-    if (found != keys.end()) out.push_back({range, found->second});
+    if (found != keys.end()) out.push_back({range, found->second, std::ssize(out)});
   }
   return out;
 }
@@ -155,7 +157,7 @@ std::vector<DocumentRanges> document_ranges(const Within& rule, const MaskShape&
   const std::vector<Range> q = ranges_of(rule.lengths, shape.queries, "queries");
   const std::vector<Range> k = ranges_of(kv_lengths, shape.keys, "keys");
   std::vector<DocumentRanges> out;
-  for (std::size_t i = 0; i < q.size(); ++i) out.push_back({q[i], k[i]});
+  for (std::size_t i = 0; i < q.size(); ++i) out.push_back({q[i], k[i], static_cast<Index>(i)});
   return out;
 }
 
@@ -172,6 +174,13 @@ std::vector<DocumentRanges> documents_in(const Within& rule, const Mask& mask, I
   std::vector<DocumentRanges> documents = document_ranges(rule, shape_of(mask), b);
   std::erase_if(documents, [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
   return documents;
+}
+
+/// The chains of the documents, where they differ.
+std::optional<DocumentChains> own_chains(const Within& rule, const MaskShape& shape) {
+  if (!shares_documents(rule)) return std::nullopt;
+  DocumentChains out(rule.chain, std::ssize(document_ranges(rule, shape, 0)));
+  return out.differ() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 /// What a chain of steps with diagonals keeps of one document. Nothing if the batches of a step
@@ -193,11 +202,13 @@ std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRang
 /// per document does not depend on how planes are stored.
 std::optional<Mask> cells_of_diagonals(const Within& rule, const Mask& mask) {
   if (!std::ranges::all_of(rule.chain, keeps_diagonals)) return std::nullopt;
+  const std::optional<DocumentChains> own = own_chains(rule, shape_of(mask));
   std::vector<PlanePtr> planes;
   for (Index b = 0; b < (shares_documents(rule) ? 1 : mask.batch()); ++b) {
     std::vector<DiagonalPart> parts;
     for (const DocumentRanges& at : documents_in(rule, mask, b)) {
-      const std::optional<DiagonalPart> part = diagonal_part(rule.chain, at);
+      const std::optional<DiagonalPart> part =
+          diagonal_part(own ? own->of(at.number) : rule.chain, at);
       if (!part) return std::nullopt;
       parts.push_back(*part);
     }
@@ -238,6 +249,7 @@ Meets meets(const Within&) { return Meets::kOwn; }
 
 Mask apply_rule(const Within& rule, const Mask& mask) {
   if (const auto kept = cells_of_diagonals(rule, mask)) return zip(Op::kAnd, mask, *kept);
+  const std::optional<DocumentChains> own = own_chains(rule, shape_of(mask));
   // If documents differ between batches, each batch is processed on its own.
   const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
   std::vector<Mask> parts;
@@ -251,7 +263,9 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
       documents = documents_in(rule, mask, b);
       parts.clear();
       made.clear();
-      for (const auto& at : documents) parts.push_back(changed_part(mask, at, done, rule.chain));
+      for (const auto& at : documents) {
+        parts.push_back(changed_part(mask, at, done, own ? own->of(at.number) : rule.chain));
+      }
     }
     std::vector<Part> here;
     std::vector<const Plane*> key;
@@ -267,38 +281,36 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
 
 namespace {
 
-/// The document of a query: its number, and its queries and keys.
-struct OwnDocument {
-  Index number;
-  DocumentRanges at;
-};
-std::optional<OwnDocument> own_document(const Within& rule, const MaskShape& shape,
-                                        const Cell& cell) {
+/// The document of a query.
+std::optional<DocumentRanges> own_document(const Within& rule, const MaskShape& shape,
+                                           const Cell& cell) {
   const auto documents = document_ranges(rule, shape, cell.batch);
   const auto own = std::ranges::find_if(
       documents, [&](const DocumentRanges& one) { return one.q.contains(cell.query); });
   if (own == documents.end()) return std::nullopt;
-  return OwnDocument{own - documents.begin(), *own};
+  return *own;
 }
 
 }  // namespace
 
 std::optional<Inside> inside(const Within& rule, const MaskShape& shape, const Cell& cell) {
   const auto own = own_document(rule, shape, cell);
-  if (!own || !own->at.k.contains(cell.key)) return std::nullopt;
-  const auto& [q, k] = own->at;
+  if (!own || !own->k.contains(cell.key)) return std::nullopt;
+  const auto& [q, k, number] = *own;
   const bool shared = shares_documents(rule);
-  return Inside{{shared ? shape.batch : 1, shape.heads, q.size(), k.size()},
-                {shared ? cell.batch : 0, cell.head, cell.query - q.begin, cell.key - k.begin}};
+  Inside out{{shared ? shape.batch : 1, shape.heads, q.size(), k.size()},
+             {shared ? cell.batch : 0, cell.head, cell.query - q.begin, cell.key - k.begin}};
+  if (const auto chains = own_chains(rule, shape)) out.chain = chains->of(number);
+  return out;
 }
 
 PairReason reason(const Within& rule, const MaskShape& shape, const Cell& cell) {
   const auto own = own_document(rule, shape, cell);
   if (!own) return {false, fmt::format("query {} is in no document", cell.query)};
-  const auto& [q, k] = own->at;
-  std::string words = fmt::format("query {} is in document {}, keys [{}, {}): key {} is {}",
-                                  cell.query, own->number, k.begin, k.end, cell.key,
-                                  k.contains(cell.key) ? "one of them" : "none");
+  const auto& [q, k, number] = *own;
+  std::string words =
+      fmt::format("query {} is in document {}, keys [{}, {}): key {} is {}", cell.query, number,
+                  k.begin, k.end, cell.key, k.contains(cell.key) ? "one of them" : "none");
   if (!k.contains(cell.key)) return {false, std::move(words)};
   words +=
       fmt::format("; in it they are query {} and key {}", cell.query - q.begin, cell.key - k.begin);

@@ -11,6 +11,8 @@ namespace maskctl::step {
 /// Applies the chain to the queries x keys of each document and closes all other cells. Documents
 /// are given by lengths, from the first token on, or by ids [S] or [B,S]: queries and keys with the
 /// same id form a document. Equal ids must be adjacent; tokens with pad_id are in no document.
+/// Documents that all batch entries share take the place of these in the chain: a list such as
+/// Prefix::each has one number per document, and Scoped on kBatch names documents.
 struct Within {
   // keys have the lengths of queries if kv_lengths is empty
   std::vector<Index> lengths = {}, kv_lengths = {};
