@@ -463,6 +463,8 @@ def pipelines():
                      "causal | pad:lens=6,side=right", "causal | pad:lens=6,side=left",
                      "pad:lens=6,side=right | prefix:n=2 | pad:lens=8,side=left",
                      "within:lens=4+5{causal | chunk:size=2}", "within:lens=4+5{prefix:n=2 | causal}",
+                     "within:lens=4+5{causal | prefix:n=1+3}", "within:lens=3+4+2{batch:0+2{causal}}",
+                     "within:lens=3+4+2{window:keys=2+1+2 | batch:1-2{prefix:n=1}}",
                      "causal | pad:lens=6,of=both", "chunk:size=4,origin=3 | causal",
                      "window:keys=3 | heads:0{causal}"):
         yield (9, 9), pipeline, []
@@ -484,6 +486,7 @@ def pipelines():
     for inner in ("", "causal:align=bottom-right", "causal:align=top-left",
                   "window:keys=2,align=bottom-right", "window:both=1,align=bottom-right"):
         yield (6, 9), f"within:q-lens=2+3+1,kv-lens=4+3+2{{{inner}}}", []
+    yield (6, 9), "within:q-lens=2+3+1,kv-lens=4+3+2{causal:align=bottom-right | prefix:n=2+0+1}", []
     for shape in ((4, 9), (9, 6)):
         yield shape, "causal:align=bottom-right | chunk:size=3,align=bottom-right", []
         yield shape, "dilated:stride=2 | causal:align=top-left", []

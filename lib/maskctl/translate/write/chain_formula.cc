@@ -6,8 +6,10 @@
 #include <functional>
 #include <numeric>
 
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/take.h"
 
 namespace maskctl {
 namespace {
@@ -36,7 +38,11 @@ class Composer {
   bool add(const Step& step);
   bool add_scope(const Step& step, const StepScope& scope);
   bool add_documents(const Step& step, const StepDocuments& documents);
+  bool add_positions(const Step& step, const step::At& rule);
   bool slice(const Step& step, const step::Slice& part);
+  bool take(const Step& step, const step::Take& rule);
+  bool move(const Step& step, const Expr& query, const Expr& key, const Expr& batch,
+            const Expr& head, bool keeps_arrays);
   bool refuse(const Step& step, std::string_view why) {
     missing = fmt::format("{} has no formula: {}", name_(step), why);
     return false;
@@ -45,6 +51,7 @@ class Composer {
   const StepName& name_;
   // turns indices of a rule into those of the mask
   Mapping to_mask_ = [](const Expr& expr) { return expr; };
+  bool moved_ = false;  // whether it changes queries and keys
 };
 
 Expr met(Meets how, const Expr& mask, const Expr& cells) {
@@ -70,7 +77,9 @@ bool Composer::add(const Step& step) {
     const auto documents = documents_in(step);
     if (documents) return add_documents(step, *documents);
   }
+  if (const auto* at = step.get_if<step::At>()) return add_positions(step, *at);
   if (const auto* part = step.get_if<step::Slice>()) return slice(step, *part);
+  if (const auto* rule = step.get_if<step::Take>()) return take(step, *rule);
   const RuleInfo& rule = step.row();
   const CellFormula formula = rule.formula(step);
   if (!formula.cells) return refuse(step, formula.missing);
@@ -97,6 +106,7 @@ bool Composer::add_scope(const Step& step, const StepScope& scope) {
   const Chain& chain = *chain_of(step);
   Composer inner(*this);
   inner.mask = expr::truth(true);
+  inner.to_mask_ = [](const Expr& own) { return own; };  // documents take the place of batches
   if (!inner.add(chain)) {
     missing = inner.missing;
     return false;
@@ -106,8 +116,9 @@ bool Composer::add_scope(const Step& step, const StepScope& scope) {
     return refuse(step, "its arrays count the members only");
   }
   inner.mask = mask;
+  inner.to_mask_ = to_mask_;
   inner.add(chain);
-  const Expr member = scope.of_heads ? expr::head() : expr::batch();
+  const Expr member = to_mask_(scope.of_heads ? expr::head() : expr::batch());
   const std::vector<Range> members(scope.members.begin(), scope.members.end());
   mask = expr::where(expr::is_in(members, member), inner.mask, mask);
   notes = std::move(inner.notes);
@@ -150,9 +161,17 @@ bool Composer::add_documents(const Step& step, const StepDocuments& documents) {
   const Expr key = numbers(shared ? "q_pos" : "kv_pos", k.position, expr::key());
   const Expr all_keys = numbers(shared ? "q_len" : "kv_len", q.keys, row);
   const Expr last = shared ? query : query + all_keys - numbers("q_len", q.queries, row);
+  const Expr number = expr::document("doc_id", queries, row);
+  bool fits = true;
   Composer inner(*this);
+  inner.moved_ = true;
   inner.to_mask_ = [&](const Expr& own) {
     return to_mask_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
+      if (leaf.kind == Expr::Kind::kOfBatch) {
+        fits = fits && leaf.array.elements() == std::ssize(queries);
+        return expr::element(leaf.name, leaf.array, {number});
+      }
+      if (leaf.kind == Expr::Kind::kBatch) return number;
       if (leaf.kind == Expr::Kind::kQuery) return query;
       if (leaf.kind == Expr::Kind::kKey) return key;
       if (leaf.kind == Expr::Kind::kKeys) return all_keys;
@@ -160,12 +179,13 @@ bool Composer::add_documents(const Step& step, const StepDocuments& documents) {
       return leaf.align == Align::kBottomRight ? last : query;
     }));
   };
-  const Expr same = to_mask_(expr::document("doc_id", queries, row) ==
-                             expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
+  const Expr same =
+      to_mask_(number == expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
   if (!inner.add(*chain_of(step))) {
     missing = inner.missing;
     return false;
   }
+  if (!fits) return refuse(step, "it has a list of other than one number per document");
   mask = inner.mask && same;
   notes = std::move(inner.notes);
   if (!shared) {
@@ -176,27 +196,87 @@ bool Composer::add_documents(const Step& step, const StepDocuments& documents) {
   return true;
 }
 
-/// Slices the mask. Indices start at 0 again, so the begin of the slice is added to those in the
-/// formulas so far.
-bool Composer::slice(const Step& step, const step::Slice& part) {
+/// The tokens of both sides as expressions of the query and the key.
+struct TokenExprs {
+  Expr query, key;
+};
+std::optional<TokenExprs> tokens_of(const step::TokenIndices& rule,
+                                    std::vector<std::string>& notes) {
+  const auto q = query_tokens(rule, kMostTokens), k = key_tokens(rule, kMostTokens);
+  if (!q || !k || std::max(q->elements(), k->elements()) > kMostTokens) return std::nullopt;
+  const auto side = [&](const Tensor& array, const char* name, const Expr& place, const char* what,
+                        const char* length) {
+    if (array.elements() == 0) return place;
+    const Index tokens = array.extent(array.rank() - 1);
+    notes.push_back(fmt::format("the arrays hold {0} {1}: for {2} = {0}", tokens, what, length));
+    return expr::element(name, array, {place});
+  };
+  const bool shared = q->shape() == k->shape() && std::ranges::equal(q->bytes(), k->bytes());
+  return TokenExprs{side(*q, shared ? "token" : "q_token", expr::query(), "queries", "Q_LEN"),
+                    side(*k, shared ? "token" : "kv_token", expr::key(), "keys", "KV_LEN")};
+}
+
+/// Applies the chain to the positions of the tokens.
+bool Composer::add_positions(const Step& step, const step::At& rule) {
+  if (moved_) return refuse(step, "it counts tokens inside another step");
+  Composer inner(*this);
+  const auto tokens = tokens_of(rule, inner.notes);
+  if (!tokens) return refuse(step, "it has too many tokens");
+  bool sized = false;  // whether a formula reads the number of all tokens
+  inner.moved_ = true;
+  inner.to_mask_ = [&](const Expr& own) {
+    return to_mask_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
+      sized = sized || leaf.kind == Expr::Kind::kKeys;
+      // As many queries as keys: both diagonals are the same.
+      const bool query = leaf.kind == Expr::Kind::kQuery || leaf.kind == Expr::Kind::kDiagonal;
+      if (query) return tokens->query;
+      return leaf.kind == Expr::Kind::kKey ? std::optional(tokens->key) : std::nullopt;
+    }));
+  };
+  if (!inner.add(*chain_of(step))) {
+    missing = inner.missing;
+    return false;
+  }
+  if (sized) return refuse(step, "its chain reads the number of all tokens");
+  mask = inner.mask;
+  notes = std::move(inner.notes);
+  return true;
+}
+
+/// Gives the formulas so far other indices.
+bool Composer::move(const Step& step, const Expr& query, const Expr& key, const Expr& batch,
+                    const Expr& head, bool keeps_arrays) {
   using Kind = Expr::Kind;
-  const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
-  // true if some formula reads sizes of the mask before the slice, which the code does not know
+  if (moved_) return refuse(step, "it moves cells inside another step");
+  // true if some formula reads sizes of the mask before the step, which the code does not know
   bool sized = false;
   mask = replaced(mask, [&](const ExprNode& leaf) -> std::optional<Expr> {
-    sized = sized || leaf.kind == Kind::kKeys || leaf.kind == Kind::kOfBatch ||
-            leaf.kind == Kind::kElement || leaf.kind == Kind::kDocument ||
-            leaf.kind == Kind::kOtherMask ||
+    const bool array = leaf.kind == Kind::kOfBatch || leaf.kind == Kind::kElement ||
+                       leaf.kind == Kind::kDocument || leaf.kind == Kind::kOtherMask;
+    sized = sized || leaf.kind == Kind::kKeys || (array && !keeps_arrays) ||
             (leaf.kind == Kind::kDiagonal && leaf.align == Align::kBottomRight);
-    if (leaf.kind == Kind::kQuery || leaf.kind == Kind::kDiagonal) {
-      return expr::query() + begin(part.q);
-    }
-    if (leaf.kind == Kind::kKey) return expr::key() + begin(part.k);
-    if (leaf.kind == Kind::kBatch) return expr::batch() + begin(part.b);
-    if (leaf.kind == Kind::kHead) return expr::head() + begin(part.h);
+    if (leaf.kind == Kind::kQuery || leaf.kind == Kind::kDiagonal) return query;
+    if (leaf.kind == Kind::kKey) return key;
+    if (leaf.kind == Kind::kBatch) return batch;
+    if (leaf.kind == Kind::kHead) return head;
     return std::nullopt;
   });
   return sized ? refuse(step, "the mask before it has other sizes") : true;
+}
+
+/// Slices the mask. Indices start at 0 again, so the begin of the slice is added to those in the
+/// formulas so far.
+bool Composer::slice(const Step& step, const step::Slice& part) {
+  const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
+  return move(step, expr::query() + begin(part.q), expr::key() + begin(part.k),
+              expr::batch() + begin(part.b), expr::head() + begin(part.h), false);
+}
+
+/// Takes queries and keys by index: the formulas so far read those of the mask before.
+bool Composer::take(const Step& step, const step::Take& rule) {
+  const auto tokens = tokens_of(rule, notes);
+  if (!tokens) return refuse(step, "it has too many tokens");
+  return move(step, tokens->query, tokens->key, expr::batch(), expr::head(), true);
 }
 
 }  // namespace
