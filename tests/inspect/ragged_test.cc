@@ -99,6 +99,21 @@ TEST_CASE("diff describes each fault of ragged documents in words", "[diff][ragg
         "B = A with query 4, key 30 open (document 1 sees document 3)");
 }
 
+TEST_CASE("documents with numbers of their own are recognised with lists", "[recognise][ragged]") {
+  for (const char* text :
+       {"within:lens=9+12+7+20{causal | prefix:n=3+5+2+8}",
+        "within:lens=19+12+17+20{window:keys=3+4+5+3}",
+        "within:lens=30+40+50+20+20{batch:1+3{causal}}",
+        "within:q-lens=2+3+4,kv-lens=7+5+9{causal:align=bottom-right | prefix:n=6+4+7}"}) {
+    CAPTURE(text);
+    const bool ragged = std::string_view(text).find("q-lens") != std::string_view::npos;
+    const Mask mask = ragged ? made(9, 21, text) : made(160, 160, text);
+    const Recognised found = recognise(mask);
+    CHECK(to_text(found.chain) == text);
+    CHECK(found.residue.cells == 0);
+  }
+}
+
 TEST_CASE("ragged documents of a million keys are recognised without dense cells",
           "[recognise][ragged]") {
   const std::string text = within("1+30000+1+500+2000", "400000+30000+250000+120000+200000",

@@ -9,6 +9,7 @@
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
+#include "maskctl/inspect/recognise/own_chains.h"
 #include "maskctl/inspect/recognise/ragged_borders.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/document.h"
@@ -170,6 +171,7 @@ class RaggedSearch {
     }
     place();
     if (found_.empty() || found_.front().left > 0) explain_documents();
+    if (found_.empty() || found_.front().left > 0) explain_each();
     std::vector<Chain> out;
     for (Found& one : found_) out.push_back(std::move(one.chain));
     return out;
@@ -259,6 +261,17 @@ class RaggedSearch {
       for (const Moves& moves : explain(inside, 3, true).exact) {
         Chain chain = named(inside, moves, 0);
         if (!has_arrays(chain)) add(within(documents, std::move(chain)), documents, {}, kOddCells);
+      }
+    }
+  }
+
+  /// Recognises each document on its own, with numbers of its own.
+  void explain_each() {
+    const Documents seen = seen_documents(*plane_);
+    for (const bool later : {true, false}) {
+      const Documents documents = tiled(seen, later);
+      for (Chain& inside : chains_of_own(*plane_, documents)) {
+        add(within(documents, std::move(inside)), documents, {}, 0);
       }
     }
   }
