@@ -37,6 +37,15 @@ std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loa
   return out;
 }
 
+std::optional<GivenPositions> positions_in(const std::optional<DocumentSource>& given) {
+  if (!given || given->form != DocumentForm::kPositions || given->q.elements() == 0) {
+    return std::nullopt;
+  }
+  const auto two = two_sources(given->text);
+  return GivenPositions{{given->q, two ? two->q : given->text},
+                        {given->kv.value_or(given->q), two ? two->kv : given->text}};
+}
+
 std::vector<DocumentSource> read_also(const DocumentOptions& options, Loader& loader) {
   std::vector<DocumentSource> out;
   for (const auto& [form, source] : options.also) {

@@ -7,6 +7,7 @@
 #include "app/session/options.h"
 #include "app/session/session.h"
 #include "maskctl/inspect/check/leaks.h"
+#include "maskctl/inspect/recognise/recognise.h"
 
 namespace maskctl::app {
 
@@ -14,6 +15,9 @@ namespace maskctl::app {
 /// one array for the queries and one for the keys. --padding names the flags of tokens beside them;
 /// alone, all tokens that are no padding are one document. Nothing if no such option was given.
 std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader);
+
+/// The positions of --positions, with the names of their SOURCEs; nothing for other documents.
+std::optional<GivenPositions> positions_in(const std::optional<DocumentSource>& given);
 
 /// Reads the further arrays that describe the same tokens.
 std::vector<DocumentSource> read_also(const DocumentOptions& options, Loader& loader);

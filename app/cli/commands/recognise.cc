@@ -107,9 +107,13 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   RecogniseReport report;
   report.source = source;
   report.mask = loader.transformed(loader.read(source).mask);
-  report.leaks = leaks_given(report.mask, options.documents, loader);
+  const auto documents = read_documents(options.documents, loader);
+  if (documents) report.leaks = leaks(report.mask, documents_of(*documents, report.mask));
+  const auto positions = positions_in(documents);
+  const RecogniseOptions how{.max_steps = options.max_steps};
   report.open = report.mask.count();
-  report.found = without_guesses(maskctl::recognise(report.mask, {.max_steps = options.max_steps}),
+  report.found = without_guesses(positions ? maskctl::recognise(report.mask, *positions, how)
+                                           : maskctl::recognise(report.mask, how),
                                  report.mask);
   if (report.found.irregular) note_row_length(source, report.mask, session);
   report.forms = forms_without_step(

@@ -3,6 +3,7 @@
 
 #include "maskctl/inspect/recognise/residue.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
@@ -39,6 +40,18 @@ struct Recognised {
 /// end; no rule is distorted to fit it. Candidates are compared with the mask as lazy planes,
 /// without n^2 work for structured masks. Throws Error(kLimit) beyond max_cells.
 Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
+
+/// The position of each query and each key: whole numbers from 0, [S] or [B,S].
+struct GivenPositions {
+  NamedArray q, kv;
+};
+
+/// recognise() for tokens at given positions: a step `at` them, where causal, a window, chunks or
+/// first keys there give the mask exactly. Where they do not, or where tokens follow each other,
+/// the steps are found without them. Throws Error(kShape, kInvalidArgument) for positions that are
+/// not of the mask.
+Recognised recognise(const Mask& mask, const GivenPositions& given,
+                     const RecogniseOptions& options = {});
 
 /// Removes the steps that open or close rows, columns and rectangles; their cells become residue.
 /// Keeps squares opened on the diagonal: tokens that see each other, such as those of an image.
