@@ -213,7 +213,7 @@ TEST_CASE("columns stay apart where numbers are long") {
 
 TEST_CASE("the error of a step names only the head that is out of range") {
   check_refused(Sandbox(), "maskctl show samples/heads.npy -t 'heads:9{not}'",
-                "step heads: 9 is out of range: the mask has 4");
+                "step heads: 9 is out of range: there are 4");
 }
 
 TEST_CASE("messages write 1 query in the singular") {
