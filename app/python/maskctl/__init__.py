@@ -22,12 +22,14 @@ _HOMES = {
     "capture": "_watch",
     "mutants": "_mutants",
     "run": "_answer",
+    "see": "_see",
     "version": "_native",
     "watch": "_watch",
 }
 
 __all__ = ["Answer", "AttentionMaskVisualizer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
-           "audit_flex", "capture", "mutants", "run", "version", "watch"]
+           "audit_flex", "capture", "mutants", "run", "see", "version",
+           "watch"]
 
 
 def __getattr__(name):

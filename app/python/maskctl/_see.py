@@ -1,0 +1,315 @@
+"""What a model's tokens see: which outputs change when an input token changes."""
+
+import dataclasses
+import sys
+
+import numpy as np
+
+from maskctl import _see_matrix, _see_questions, _see_shape
+from maskctl._answer import Record
+from maskctl._mask import Mask
+from maskctl._native import Error, printable
+from maskctl._see_probe import Probe
+from maskctl._see_subjects import Function, Program
+
+_WAYS = {"differences": "forward differences", "cotangents": "products with random cotangents",
+         "tangents": "products with random tangents"}
+_ENDS = ("cu_seq_lens_q", "cu_seqlens_q", "cu_seqlens")
+
+
+def see(model, batch, *, segments=None, valid=None, causal=True, way=None, everywhere=False, layers=True):
+    """Which outputs of a model change when an input token changes, asked as questions:
+
+        answer = maskctl.see(model, batch)      # a module of torch and the dict of its arguments
+        print(answer)                           # does a document reach another, a token its past, padding anything?
+        assert answer                           # false where one does that may not
+        answer.matrix().check(segments=ids)     # the whole matrix as a Mask
+
+    model: any function of one batch: of torch, numpy or JAX, compiled or not, whose output is [B, S, ...], logits or
+    the like. batch: ids [T] or [B, T], or numbers [.., E]; for torch also a dict of arguments. segments: the document
+    of each token, below 0 for padding; without it they are those of position_ids or cu_seqlens in the batch. valid:
+    which tokens are no padding; without it attention_mask. causal=False does not ask about the future. everywhere=True
+    asks about it between any two tokens.
+
+    way: "differences" (the default) changes tokens, or embeddings, and compares outputs; "cotangents" and "tangents"
+    differentiate, and do not see what is chosen by comparison, as experts. Amounts below `answer.floor`, which two
+    equal runs and the rounding of the dtype give, count as none.
+    """
+    subject = _subject(model, batch)
+    if way is None:
+        way = "differences"
+    if way not in _WAYS:
+        raise Error(f"see: way={way!r}: expected one of {', '.join(_WAYS)}")
+    if way not in subject.ways:
+        raise Error(f"see: way={way!r}: this model takes {', '.join(subject.ways)}")
+    ids, tokens = _given(subject, batch, segments, valid)
+    probe = Probe(subject, way)
+    found = Sees(probe, ids, tokens, causal)
+    found._ask(everywhere)
+    found._explain(layers)
+    return found
+
+
+def _subject(model, batch):
+    torch = sys.modules.get("torch")
+    arrays = list(batch.values()) if hasattr(batch, "keys") else [batch]
+    if torch is not None and any(isinstance(one, torch.Tensor) for one in arrays):
+        from maskctl._see_torch import Torch
+
+        return Torch(model, batch)
+    if not callable(model):
+        raise Error(f"see: a {type(model).__name__} is no function")
+    if hasattr(batch, "keys"):
+        raise Error("see: a dict is a batch of torch's tensors; expected an array")
+    return Function(model, batch)
+
+
+def see_program(command, array, **options):
+    """The same of a program that reads a .npy file and writes another, 'COMMAND IN OUT'."""
+    return _of_subject(Program(command, array), array, **options)
+
+
+def _of_subject(subject, batch, *, segments=None, valid=None, causal=True, everywhere=False):
+    ids, tokens = _given(subject, batch, segments, valid)
+    found = Sees(Probe(subject, "differences"), ids, tokens, causal)
+    found._ask(everywhere)
+    found._explain(False)
+    return found
+
+
+def _rows(name, array, shape):
+    array = np.asarray(array.cpu() if hasattr(array, "cpu") else array)
+    if array.shape == shape[1:]:
+        array = np.broadcast_to(array, shape)
+    if array.shape != shape:
+        raise Error(f"see: {name} of shape {array.shape} for tokens {shape[0]} x {shape[1]}")
+    return array
+
+
+def _given(subject, batch, segments, valid):
+    """The document of each token [B, T], -1 for padding, or None; and which tokens are no padding."""
+    named = batch if hasattr(batch, "keys") else {}
+    shape = tuple(subject.shape)
+    if valid is None and getattr(named.get("attention_mask"), "ndim", 0) == 2:
+        valid = named["attention_mask"]
+        subject.notes.append("padding: where attention_mask is 0")
+    tokens = np.ones(shape, bool) if valid is None else _rows("valid", valid, shape).astype(bool)
+    if segments is not None:
+        ids = _rows("segments", segments, shape).astype(np.int64)
+        return np.where(tokens, ids, -1), tokens & (ids >= 0)
+    ends = next((named[name] for name in _ENDS if named.get(name) is not None), None)
+    positions = named.get("position_ids")
+    if ends is not None and shape[0] == 1:
+        ids = np.searchsorted(np.asarray(ends.cpu())[1:], np.arange(shape[1]), side="right")[None]
+        subject.notes.append("documents: of cumulative lengths in the batch")
+    elif getattr(positions, "ndim", 0) == 2 and positions.shape[0] in (1, shape[0]):
+        positions = np.broadcast_to(np.asarray(positions.cpu()), shape)
+        starts = np.diff(positions, prepend=positions[:, :1] - 1) != 1
+        ids = np.cumsum(starts & tokens, 1)
+        subject.notes.append("documents: where position_ids start over")
+    else:
+        return None, tokens
+    return np.where(tokens, ids, -1), tokens
+
+
+class Sees:
+    """The answer of maskctl.see: true if nothing reaches what it may not. `verdicts` has a record for each
+    question, `passes` how often the model ran, `floor` the amount that counts as a change."""
+
+    def __init__(self, probe, ids, valid, causal):
+        self._probe, self._ids, self._valid, self._causal = probe, ids, valid, causal
+        self.verdicts, self.shapes, self.layers = [], {}, {}
+        self.notes = list(probe.subject.notes)
+
+    def _ask(self, everywhere):
+        probe, shape = self._probe, tuple(self._probe.subject.shape)
+        same = probe.shape == shape
+        if not same:
+            self.notes.append(f"{probe.shape[1]} outputs for {shape[1]} tokens: only batch entries are asked about")
+        questions = []
+        if same and self._ids is not None and any(len(np.unique(row[row >= 0])) > 1 for row in self._ids):
+            questions.append(_see_questions.of_documents(self._ids))
+        if same and self._causal and shape[1] > 1:
+            questions.append(_see_questions.of_the_future(shape, self._valid, shape[1] if everywhere else probe.copies))
+        if same and not self._valid.all() and self._valid.any():
+            questions.append(_see_questions.of_padding(self._valid))
+        if shape[0] > 1:
+            entries = _see_questions.ask(probe, _see_questions.of_entries(shape, probe.shape[1]))
+            probe.entries_mix = entries.leaks
+        if probe.entries_mix:
+            questions = [_see_questions.by_entry(one, shape) for one in questions]
+        self.verdicts = [_see_questions.ask(probe, one) for one in questions]
+        if shape[0] > 1:
+            self.verdicts.append(entries)
+        elif probe.entries_mix:
+            self.verdicts.append(_see_questions.Verdict("batch", True, True, ""))
+        if probe.unread.any():
+            self.notes.append(f"{int(probe.unread.sum())} outputs are not finite: what reaches them is not seen")
+
+    def _explain(self, layers):
+        for verdict in self.verdicts:
+            if verdict.leaks and verdict.output is not None:
+                subject = self._probe.subject
+                where = _Guilty(subject, verdict) if layers and hasattr(subject, "layers") else None
+                self.layers[verdict.name] = where
+                probe = where.probe if where is not None and where.probe is not None else self._probe
+                self.shapes[verdict.name] = self._shape(probe, verdict)
+
+    def _shape(self, probe, verdict):
+        judge = _see_shape.SHAPES[verdict.name]
+        if verdict.name in ("padding", "batch"):
+            return judge(None)
+        entry = verdict.output[0]
+        tokens = self._sample(entry, verdict)
+        sets = np.zeros((len(tokens), *probe.subject.shape), bool)
+        sets[np.arange(len(tokens)), entry, tokens] = True
+        amounts = np.stack([one[entry] for one in probe.moved(sets)], -1)
+        return judge(_see_shape.Profile(amounts, tokens, self._forbidden(verdict.name, entry)[:, tokens],
+                                        probe.floor, probe.subject.has("conv")))
+
+    def _forbidden(self, name, entry):
+        ids, place = self._ids, np.arange(self._probe.subject.shape[1])
+        if name == "documents":
+            row = ids[entry]
+            return (row[:, None] != row) & (row[:, None] >= 0) & (row >= 0)
+        valid = self._valid[entry]
+        return (place[:, None] < place) & valid[:, None] & valid
+
+    def _sample(self, entry, verdict):
+        """All tokens of a short row; of a long one those at distances of powers of 2 from the output that
+        moves, and from its document's borders."""
+        tokens = self._probe.subject.shape[1]
+        if tokens <= 64:
+            return np.flatnonzero(self._valid[entry])
+        steps = np.concatenate([np.arange(9), 2 ** np.arange(4, int(tokens).bit_length())])
+        places = [verdict.output[1]] + ([verdict.input[1]] if verdict.input else [])
+        if verdict.name == "documents":
+            row = self._ids[entry]
+            places += list(np.flatnonzero(row == row[verdict.output[1]])[:1])
+        near = np.unique(np.concatenate([np.concatenate([place - steps, place + steps]) for place in places]))
+        near = near[(near >= 0) & (near < tokens)]
+        return near[self._valid[entry][near]]
+
+    @property
+    def passes(self):
+        return self._probe.passes
+
+    @property
+    def floor(self):
+        return self._probe.floor
+
+    @property
+    def margin(self):
+        """(largest amount that counts as none, smallest that counts as a change), of those seen so far."""
+        return self._probe.below, self._probe.least
+
+    def matrix(self, rows=None, exact=False):
+        """The Mask [B, 1, S, T] of all outputs and inputs. rows: only those outputs (a range, or numbers); others
+        see nothing in it. exact=True takes a pass for each token, and has the same cells."""
+        probe = self._probe
+        wanted = np.zeros(probe.shape, bool)
+        wanted[:, slice(None) if rows is None else np.asarray(rows)] = True
+        if probe.way == "cotangents":
+            amounts = _see_matrix.of_outputs(probe, wanted)
+        else:
+            amounts = (_see_matrix.exact if exact else _see_matrix.fast)(probe, wanted)
+        return Mask((amounts > 0)[:, None], "dense", name="sees")
+
+    def __bool__(self):
+        return not any(one.leaks for one in self.verdicts)
+
+    @property
+    def status(self):
+        return 0 if self else 1
+
+    @property
+    def data(self):
+        """The answer as a dict of plain values."""
+        batch, tokens = self._probe.subject.shape
+        return Record(batch=batch, tokens=tokens, way=self._probe.way, passes=self.passes, dtype=self._probe.subject.dtype,
+                      noise=self._probe.noise, floor=self.floor, holds=bool(self), notes=list(self.notes),
+                      questions=[self._record(one) for one in self.verdicts])
+
+    def _record(self, one):
+        shape, where = self.shapes.get(one.name), self.layers.get(one.name)
+        return Record(name=one.name, leaks=bool(one.leaks), whole=one.whole, output=_place(one.output), input=_place(one.input),
+                      shape=None if shape is None else Record(dataclasses.asdict(shape)),
+                      layer=None if where is None else where.name, module=None if where is None else where.module)
+
+    def __str__(self):
+        batch, tokens = self._probe.subject.shape
+        lines = [f"{batch} x {tokens} tokens, {self._probe.subject.dtype}, {_WAYS[self._probe.way]}, {self.passes} passes"]
+        for one in self.verdicts:
+            lines.append(f"{one.name:<11}{self._said(one)}")
+            where = self.layers.get(one.name)
+            if where is not None:
+                lines.append(f"{'':<11}{where}")
+            if one.name in self.shapes:
+                lines.append(f"{'':<11}{self.shapes[one.name].words}")
+        if not self.verdicts:
+            lines.append("nothing was asked: give segments, valid, or causal=True")
+        lines += [f"note: {note}" for note in self.notes]
+        if self._probe.noise > 0:
+            lines.append(f"note: two equal runs differ by {self._probe.noise:.2g} of an output; changes up to {self.floor:.2g} "
+                         "count as none")
+        return "\n".join(map(printable, lines))
+
+    __repr__ = __str__
+
+    def _said(self, one):
+        if not one.leaks:
+            none = {"documents": "none reaches another", "future": "no output moves with a later token",
+                    "padding": "reaches no token", "batch": "entries do not mix"}[one.name]
+            return none if one.whole else f"{none}, asked at {one.asked}"
+        if one.output is None:
+            return "LEAK: a copy of the batch beside it moves its outputs"
+        at = f"output {one.output[1]}" + (f" of entry {one.output[0]}" if self._probe.subject.shape[0] > 1 else "")
+        if one.input is None:
+            return f"LEAK: {at} moves with several tokens together"
+        other = f" of entry {one.input[0]}" if one.input[0] != one.output[0] else ""
+        of = ""
+        if one.name == "documents":
+            of = f": document {self._document(one.output)} sees document {self._document(one.input)}"
+        return f"LEAK{of}: {at} moves with token {one.input[1]}{other}"
+
+    def _document(self, place):
+        return int(self._ids[place])
+
+
+class _Guilty:
+    """The first layer that leaks, and inside it the module that does."""
+
+    def __init__(self, subject, verdict):
+        self.name = self.module = self.probe = None
+        self.count = self.asked = 0
+        sources, targets = verdict.sources, verdict.targets
+        module = None
+        while True:
+            leaking = None
+            layers = subject.layers(module)
+            found = 0
+            for name, one, layer in layers:
+                probe = Probe(layer, "differences")
+                leaks = probe.shape == sources.shape and probe.touch([(sources, targets)])[0].any()
+                found += leaks
+                if leaks and leaking is None:
+                    leaking = name, one, probe
+                    if module is not None:
+                        break
+            if module is None:
+                self.count, self.asked = found, len(layers)
+            if leaking is None:
+                return
+            inside = self.name + "." if self.name else ""
+            self.name, module, self.probe = inside + leaking[0], leaking[1], leaking[2]
+            self.module = type(module).__name__
+
+    def __str__(self):
+        if self.name is None:
+            return (f"none of {self.asked} layers leaks by itself: it comes from what is around them" if self.asked else
+                    "no layer was seen that maps [B, T, E] to such")
+        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak"
+
+
+def _place(one):
+    return None if one is None else list(map(int, one))

@@ -1,0 +1,147 @@
+"""Which outputs of a model move when some of its inputs change."""
+
+import numpy as np
+
+from maskctl._native import Error
+
+_TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
+_UNITS = {"bfloat16": 2.0 ** -8, "float16": 2.0 ** -11}  # of rounding; float32's otherwise
+_LEAST, _MOST = 2, 32  # units that count as rounding: where none was measured, and where nothing could be
+
+
+class Probe:
+    """A subject (_see_subjects.py), with what is known of its noise.
+
+    An amount is how far the output of a token moves, |y' - y| / |y| over its features; 0 where that is
+    at most `floor`. Sets are bool arrays: of inputs [B, T], of outputs [B, S].
+    """
+
+    def __init__(self, subject, way):
+        self.subject = subject
+        self.way = way
+        self.passes = 0
+        self.below = 0.0  # the largest movement that counts as none
+        self.least = np.inf  # the smallest that counts
+        self.copies = 1
+        self.entries_mix = None  # not known
+        self._plain = self._outputs(None)
+        self.shape = self._plain.shape[:2]
+        self.unread = ~np.isfinite(self._plain).all(-1)
+        self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
+        unit = _UNITS.get(subject.dtype, 2.0 ** -23)
+        few = _MOST if unit == 2.0 ** -23 else 4
+        rounding = self._rounding_beside(few * unit)
+        self.floor = max(8 * self.noise, few * unit if rounding is None else max(8 * rounding, unit / 8 if few == 4 else _LEAST * unit))
+
+    def _outputs(self, changed):
+        self.passes += 1
+        out = self.subject.outputs(changed)
+        inputs = self.subject.shape if changed is None else changed.shape
+        if out.ndim < 2 or out.shape[0] != inputs[0]:
+            raise Error(f"see: an output of shape {tuple(out.shape)} for inputs {inputs}; expected [B, T, ...]")
+        return out.reshape(*out.shape[:2], -1).astype(np.float32)
+
+    def _changes(self, out):
+        with np.errstate(invalid="ignore", over="ignore"):
+            scale = np.sqrt((np.where(np.isfinite(self._plain), self._plain, 0) ** 2).sum(-1))
+            moved = np.where(self._plain == out, 0, out - self._plain)
+            moved[np.isnan(self._plain) & np.isnan(out)] = 0
+            moved = np.nan_to_num(np.sqrt((moved ** 2).sum(-1)), nan=np.inf)
+        return moved / np.where(scale > 0, scale, 1)
+
+    def _counted(self, amounts):
+        none = amounts <= self.floor
+        if none.any():
+            self.below = max(self.below, float(amounts[none].max()))
+        if not none.all():
+            self.least = min(self.least, float(amounts[~none].min()))
+        return np.where(none, 0, amounts)
+
+    def _rounding_beside(self, most):
+        """Runs copies of the batch beside each other, of which every second is changed as a whole. The others
+        move by rounding alone, which is returned, or entries mix. None where copies do not run."""
+        batch, tokens = self.subject.shape
+        copies = min(64, _TOKENS_A_PASS // (batch * tokens))
+        if copies < 2 or self.way != "differences" or not self.subject.takes_copies:
+            return None
+        changed = np.zeros((copies, batch, tokens), bool)
+        changed[1::2] = True
+        try:
+            out = self._outputs(changed.reshape(copies * batch, tokens))
+        except Exception:  # the model takes this batch size only
+            self.passes -= 1
+            return None
+        still = max(self._changes(one).max() for one in out.reshape(copies, batch, *out.shape[1:])[::2])
+        self.entries_mix = bool(still > max(most, 8 * self.noise))
+        if self.entries_mix:
+            return None
+        self.copies = copies
+        return float(still)
+
+    def moved(self, sets):
+        """The amounts [B, S] of each set of changed inputs."""
+        sets = list(sets)
+        batch = self.subject.shape[0]
+        found = []
+        if self.way == "tangents":
+            for one in sets:
+                self.passes += 1
+                found.append(_above(self.subject.tangents(one, self.passes)))
+            return found
+        for begin in range(0, len(sets), self.copies):
+            part = sets[begin:begin + self.copies]
+            out = self._outputs(np.concatenate(part))
+            found += [self._counted(self._changes(one)) for one in out.reshape(len(part), batch, *out.shape[1:])]
+        return found
+
+    def reaching(self, sets):
+        """The amounts [B, T] of inputs that each set of outputs depends on, of the largest; by products with
+        random cotangents."""
+        found = []
+        for one in sets:
+            self.passes += 1
+            found.append(_above(self.subject.cotangents(one, self.passes)))
+        return found
+
+    def touch(self, rectangles):
+        """For each pair (inputs, outputs) of sets the amounts of the outputs, or where products with
+        cotangents are asked, of the inputs; elsewhere 0."""
+        if self.way == "cotangents":
+            return [np.where(sources, one, 0) for (sources, _), one in
+                    zip(rectangles, self.reaching([targets for _, targets in rectangles]))]
+        return [np.where(targets, one, 0) for (_, targets), one in
+                zip(rectangles, self.moved([sources for sources, _ in rectangles]))]
+
+    def cell(self, sources, targets, amounts):
+        """One output and one input of the two sets that depend on each other, (output, input), each (entry,
+        token); the input None where no single one is enough."""
+        place = np.unravel_index(np.argmax(amounts), amounts.shape)
+        if self.way == "cotangents":
+            other = self._narrowed(targets, lambda sets: [one[place] for one in self.reaching(sets)])
+            return other, tuple(map(int, place))
+        other = self._narrowed(sources, lambda sets: [one[place] for one in self.moved(sets)])
+        return tuple(map(int, place)), other
+
+    def _narrowed(self, among, amounts_of):
+        """The place of one member of a set that is enough, by cutting the set in parts."""
+        places = np.argwhere(among)
+        while len(places) > 1:
+            parts = np.array_split(places, min(len(places), max(2, self.copies)))
+            sets = []
+            for part in parts:
+                one = np.zeros_like(among)
+                one[tuple(part.T)] = True
+                sets.append(one)
+            found = amounts_of(sets)
+            if not max(found) > 0:
+                return None
+            places = parts[int(np.argmax(found))]
+        return tuple(map(int, places[0]))
+
+
+def _above(amounts):
+    """Products as shares of the largest; those that are rounding are 0."""
+    amounts = np.nan_to_num(amounts, nan=np.inf)
+    largest = amounts.max(initial=0.0)
+    shares = amounts / largest if 0 < largest < np.inf else amounts
+    return np.where(shares > 1e-7, shares, 0)

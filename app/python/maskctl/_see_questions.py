@@ -1,0 +1,104 @@
+"""Questions about what tokens see: pairs of sets, inputs and outputs, none of which may depend on each other."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Question:
+    """rectangles: (inputs [B, T], outputs [B, S]) that must not touch. whole: whether each pair that the
+    question is about is in one of them; else `asked` says which are."""
+
+    name: str
+    rectangles: list
+    whole: bool = True
+    asked: str = ""
+
+
+@dataclasses.dataclass
+class Verdict:
+    """leaks: whether some pair touches. output, input: such a pair, each (entry, token); the input None where
+    no single one is enough. sources: the inputs of the rectangle that shows it."""
+
+    name: str
+    leaks: bool
+    whole: bool
+    asked: str
+    output: tuple = None
+    input: tuple = None
+    sources: np.ndarray = None
+    targets: np.ndarray = None
+    rectangles: int = 0  # that touch
+
+
+def of_documents(ids):
+    """No document reaches another of its row. ids [B, T]; negative: padding."""
+    documents = np.full(ids.shape, -1)
+    for row, one in zip(documents, ids):
+        _, number = np.unique(one[one >= 0], return_inverse=True)
+        row[one >= 0] = number
+    count = documents.max() + 1
+    bits = max(1, int(count - 1).bit_length())
+    if count <= 2 * bits:
+        pairs = [(documents == d, (documents != d) & (documents >= 0)) for d in range(count)]
+    else:
+        sets = [(documents >= 0) & (documents >> bit & 1 == value) for bit in range(bits) for value in (0, 1)]
+        pairs = [(sets[n], sets[n ^ 1]) for n in range(len(sets))]
+    return Question("documents", pairs)
+
+
+def of_the_future(shape, valid, least):
+    """No output moves with a later input. A cut at m asks about all pairs around it; all cuts are many, so a
+    long row is asked at `least` of them, or 2 log2 T - 2 if these are more, spread by the golden ratio, which falls
+    together with no size of blocks."""
+    tokens = shape[1]
+    most = max(least, 8, 2 * int(tokens - 1).bit_length() - 2)
+    if tokens - 1 <= most:
+        cuts = list(range(1, tokens))
+    else:
+        cuts = {1, tokens - 1}
+        number = 0
+        while len(cuts) < most:
+            number += 1
+            cuts.add(1 + int((number * 0.6180339887498949) % 1 * (tokens - 1)))
+        cuts = sorted(cuts)
+    place = np.broadcast_to(np.arange(tokens), shape)
+    whole = len(cuts) == tokens - 1
+    asked = "" if whole else f"{len(cuts)} of {tokens - 1} places"
+    return Question("future", [((place >= cut) & valid, (place < cut) & valid) for cut in cuts], whole, asked)
+
+
+def of_padding(valid):
+    """No output of a token moves with padding."""
+    return Question("padding", [(~valid, valid)])
+
+
+def of_entries(shape, outputs):
+    """No batch entry moves another."""
+    entry = np.arange(shape[0])
+    sets = []
+    for bit in range(int(shape[0] - 1).bit_length()):
+        sets += [entry >> bit & 1 == value for value in (0, 1)]
+    wide = [(np.repeat(one[:, None], shape[1], 1), np.repeat(~one[:, None], outputs, 1)) for one in sets]
+    return Question("batch", wide)
+
+
+def by_entry(question, shape):
+    """The same, entry by entry, for models that mix them."""
+    rows = np.eye(shape[0], dtype=bool)
+    pairs = [(sources & row[:, None], targets & row[:, None]) for sources, targets in question.rectangles for row in rows]
+    return dataclasses.replace(question, rectangles=[pair for pair in pairs if pair[0].any() and pair[1].any()])
+
+
+def ask(probe, question):
+    """The verdict on one question."""
+    touched = probe.touch(question.rectangles)
+    sizes = [one.max(initial=0.0) for one in touched]
+    verdict = Verdict(question.name, max(sizes) > 0, question.whole, question.asked, rectangles=sum(one > 0 for one in sizes))
+    if verdict.leaks:
+        # The rectangle of the fewest inputs leads to a pair that is near.
+        first = min((one for one in range(len(sizes)) if sizes[one] > 0), key=lambda one: question.rectangles[one][0].sum())
+        verdict.sources, verdict.targets = question.rectangles[first]
+        verdict.output, verdict.input = probe.cell(verdict.sources, verdict.targets, touched[first])
+    return verdict

@@ -1,0 +1,159 @@
+"""What a leak may come from, by its shape: the amounts by which outputs move with single tokens.
+
+The words say what has this shape; they are no proof of it.
+"""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Shape:
+    kind: str  # "all", "document", "decay", "near", "column", "cell", "choice", "padding", "entries", "unknown"
+    words: str
+    reach: int = None  # of "near": how many tokens
+    half_life: float = None  # of "decay": tokens
+
+
+@dataclasses.dataclass
+class Profile:
+    """amounts [S, n]: how far each output moves with each of n single tokens of the same row. allowed [S, n]:
+    pairs that may depend on each other."""
+
+    amounts: np.ndarray
+    tokens: np.ndarray  # [n]: where the n are
+    forbidden: np.ndarray  # [S, n]: pairs of which the question is about
+    floor: float = 0.0  # amounts up to it count as none
+    convolves: bool = False  # a convolution is known to be there
+
+
+def of_documents(profile):
+    """The shape of a leak between documents."""
+    leak, distance = _leaks(profile)
+    if not leak.any():
+        return _together("documents")
+    later = profile.forbidden & (distance > 0)
+    earlier = profile.forbidden & (distance < 0)
+    reaching = leak.any(0)
+    if earlier.any() and leak[earlier].mean() > 0.9 and (not later.any() or leak[later].mean() > 0.9):
+        return Shape("all", "every token moves every output of other documents, earlier ones too: no mask, or a statistic "
+                     "over the row, as batch norm")
+    near = _near(profile.forbidden & (distance > 0), leak, distance, profile.convolves)
+    decay = _decay(leak & (distance > 0), profile.amounts, distance)
+    if near and decay and profile.amounts[leak].min() < 1000 * profile.floor:
+        near = None  # what fades ends where amounts no longer count
+    if near and not leak[earlier].any():
+        return near
+    if reaching.sum() <= max(1, 0.15 * _able(profile.forbidden).sum()) and _able(profile.forbidden).sum() >= 4:
+        places = profile.tokens[reaching]
+        if len(places) == 1 and leak[:, reaching].sum() == 1:
+            return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
+        return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone reach{'es' if len(places) == 1 else ''} "
+                     "other documents: a sink, or a token that all see")
+    if _is_choice(profile.forbidden & (distance > 0), leak, profile.amounts):
+        return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
+                     "capacity of experts")
+    if decay:
+        return decay
+    return Shape("document", "all tokens of the document alike: the mask or the position_ids do not reach attention, or a "
+                 "state that does not fade is not reset")
+
+
+def of_the_future(profile):
+    """The shape of a look into the future; distance < 0 there."""
+    leak, distance = _leaks(profile)
+    if not leak.any():
+        return _together("the future")
+    ahead = profile.forbidden & (distance < 0)
+    if leak[ahead].mean() > 0.95:
+        return Shape("all", "every later token: no causal mask, or a statistic over the row, as batch norm")
+    near = _near(ahead, leak, -distance, False)
+    if near:
+        return dataclasses.replace(near, words=f"the next {near.reach} token{'s' if near.reach > 1 else ''}: a convolution that "
+                                   f"is not causal, or a mask that is off by {near.reach}")
+    outputs, inputs = leak.any(1).sum(), leak.any(0).sum()
+    if leak.sum() == 1:
+        return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
+    if inputs == 1:
+        return Shape("column", "one token that earlier ones see: a sink in the wrong place, or a cell of a mask that later "
+                     "layers spread")
+    if outputs == 1 or leak.sum() == outputs * inputs:
+        return Shape("cell", "pairs around one cell: a cell that is open in the mask of one layer, spread by the layers "
+                     "around it")
+    if _is_choice(ahead, leak, profile.amounts):
+        return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
+                     "capacity of experts or top-k over the row")
+    return Shape("blocks", "some of the later tokens: blocks that see each other as a whole, or a mask of another order")
+
+
+def of_padding(_):
+    return Shape("padding", "padding is read: the padding mask does not reach a layer, or a statistic counts it")
+
+
+def of_entries(_):
+    return Shape("entries", "batch entries share something: a statistic over the batch, as batch norm, the capacity of experts, "
+                 "or a reshape that exchanges axes")
+
+
+def _together(what):
+    return Shape("unknown", f"no single token shows it, only several together; what they have in common, {what}, is not known")
+
+
+def _leaks(profile):
+    place = np.arange(profile.amounts.shape[0])[:, None]
+    return (profile.amounts > 0) & profile.forbidden, place - profile.tokens[None]
+
+
+def _able(forbidden):
+    """Inputs that have an output which they must not reach."""
+    return forbidden.any(0)
+
+
+def _near(among, leak, distance, convolves):
+    """"near" where all pairs up to a distance leak and none beyond; None otherwise."""
+    found = distance[among & leak]
+    if not found.size:
+        return None
+    reach = int(found.max())
+    within, beyond = among & (distance <= reach), among & (distance > reach)
+    if leak[within].mean() < 0.95 or not beyond.any() or beyond.sum() < 2:
+        return None
+    width = reach + 1
+    also = "" if convolves else f", or a window of {width} keys without documents"
+    return Shape("near", f"the {reach} token{'s' if reach > 1 else ''} before: a convolution of width {width}{also}", reach=reach)
+
+
+def _is_choice(among, leak, amounts):
+    """Whether single outputs jump, most others of the same token do not."""
+    if among.sum() < 12:
+        return False
+    share = leak[among].mean()
+    rows = leak.any(1)
+    gaps = np.diff(np.flatnonzero(rows))
+    return share < 0.35 and (len(gaps) == 0 or gaps.max() > 1 or rows.sum() <= 2)
+
+
+def _decay(pairs, amounts, distance):
+    """"decay" where amounts fall exponentially with the distance."""
+    far = distance[pairs]
+    if far.size < 6 or len(np.unique(far)) < 4:
+        return None
+    log = np.log2(amounts[pairs])
+    steps = np.unique(far)
+    mean = np.array([np.median(log[far == step]) for step in steps])
+    slope, start = np.polyfit(steps, mean, 1)
+    rest = mean - (slope * steps + start)
+    fits = 1 - rest.var() / max(mean.var(), 1e-12)
+    if slope >= 0 or fits < 0.8 or -slope * (steps[-1] - steps[0]) < 2:
+        return None
+    half = -1 / slope
+    return Shape("decay", f"all tokens before, the less the farther, by half each {half:.2g} tokens: a state that is not reset",
+                 half_life=round(float(half), 3))
+
+
+def _few(places):
+    return ", ".join(map(str, places[:4])) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+
+
+SHAPES = {"documents": of_documents, "future": of_the_future, "padding": of_padding, "batch": of_entries}

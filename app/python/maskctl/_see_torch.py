@@ -1,0 +1,218 @@
+"""Modules and functions of torch as subjects of see, and the modules that are their layers."""
+
+import contextlib
+import inspect
+
+import numpy as np
+import torch
+
+from maskctl._native import Error
+from maskctl._see_subjects import first_array, others
+
+_TOKENS = ("input_ids", "inputs_embeds", "hidden_states", "x")
+
+
+class Torch:
+    """A module or function of torch on one batch: a tensor, or a dict of the arguments by name."""
+
+    _other = None
+
+    def __init__(self, model, batch):
+        self.model = model
+        self.arguments = dict(batch) if hasattr(batch, "keys") else {"": batch}
+        self.name = self._name_of_tokens()
+        self.tokens = self.arguments[self.name]
+        flat = 1 if self._are_ids() else 2
+        if self.tokens.ndim == flat and self.name == "":
+            self.arguments[""] = self.tokens = self.tokens[None]
+        if self.tokens.ndim != flat + 1 or 0 in self.tokens.shape:
+            raise Error(f"see: tokens of shape {tuple(self.tokens.shape)}, {self.tokens.dtype}; expected ids [B, T] or "
+                        "numbers [B, T, E]")
+        self.shape = tuple(self.tokens.shape[:2])
+        self.notes, self.dtype = [], "float32"
+        self.ways = ("differences", "cotangents", "tangents")
+        batch_size = self.shape[0]
+        self.takes_copies = all(one.shape[:1] == (batch_size,) for one in self.arguments.values()
+                                if isinstance(one, torch.Tensor))
+        if "use_cache" not in self.arguments and _takes(model, "use_cache"):
+            self.arguments["use_cache"] = False
+        self._note_dropout()
+
+    def _name_of_tokens(self):
+        for name in [*_TOKENS, *self.arguments]:
+            if isinstance(self.arguments.get(name), torch.Tensor) and self.arguments[name].ndim >= 1:
+                return name
+        raise Error(f"see: no tensor among {sorted(self.arguments)}; expected input_ids or inputs_embeds")
+
+    def _are_ids(self):
+        return not (self.tokens.is_floating_point() or self.tokens.is_complex())
+
+    def _note_dropout(self):
+        drops = [one for one in _modules(self.model) if type(one).__name__.startswith("Dropout") and getattr(one, "p", 0) > 0]
+        trains = any(one.training for one in _modules(self.model))
+        if any(one.training for one in drops):
+            self.notes.append("dropout is on: each pass draws the same, and what it dropped is not seen; call model.eval() first")
+        elif trains:
+            self.notes.append("the model is in training mode; dropout inside functions would not be noticed")
+
+    def call(self, arguments):
+        with _same_draws():
+            out = self.model(arguments[""]) if "" in arguments else self.model(**arguments)
+        out = first_array(out)
+        self.dtype = str(out.dtype).removeprefix("torch.")
+        return out
+
+    def outputs(self, changed):
+        arguments = self.arguments
+        if changed is not None:
+            copies = changed.shape[0] // self.shape[0]
+            if copies > 1:
+                arguments = {key: torch.cat([one] * copies) if isinstance(one, torch.Tensor) else one
+                             for key, one in arguments.items()}
+            tokens = arguments[self.name]
+            where = torch.from_numpy(changed).to(tokens.device).reshape(*changed.shape, *(1,) * (tokens.ndim - 2))
+            arguments = {**arguments, self.name: torch.where(where, torch.cat([self._others()] * copies), tokens)}
+        with torch.no_grad():
+            return self.call(arguments).detach().float().cpu().numpy()
+
+    def _others(self):
+        if self._other is None:
+            tokens = self.tokens.detach()
+            self._other = torch.from_numpy(others((tokens if self._are_ids() else tokens.float()).cpu().numpy())).to(tokens)
+        return self._other
+
+    def has(self, word):
+        """Whether a module or parameter has this word in its name or that of its class."""
+        names = [type(one).__name__ for one in _modules(self.model)]
+        names += [name for name, _ in self.model.named_parameters()] if names else []
+        return any(word in name.lower() for name in names)
+
+    @contextlib.contextmanager
+    def _embedded(self, change):
+        """Within, numbers [B, T, E] are what `change` makes of them: of the tokens, or where these are ids,
+        of what the first nn.Embedding makes of them."""
+        if not self._are_ids():
+            yield {**self.arguments, self.name: change(self.tokens)}
+            return
+        done = []
+
+        def hook(module, arguments, out):
+            if done or not arguments or arguments[0].shape != self.tokens.shape:
+                return out
+            done.append(module)
+            return change(out)
+
+        hooks = [one.register_forward_hook(hook) for one in _modules(self.model) if isinstance(one, torch.nn.Embedding)]
+        try:
+            yield self.arguments
+        finally:
+            for one in hooks:
+                one.remove()
+        if not done:
+            raise Error("see: no nn.Embedding takes the tokens, so nothing is differentiated; way=\"differences\" changes tokens")
+
+    def cotangents(self, outputs, draw):
+        leaves = []
+
+        def leaf(numbers):
+            leaves.append(numbers.detach().clone().requires_grad_())
+            return leaves[0]
+
+        with torch.enable_grad(), self._embedded(leaf) as arguments:
+            out = self.call(arguments)
+            random = torch.randn(out.shape, generator=torch.Generator().manual_seed(draw)).to(out)
+            random = random * torch.from_numpy(outputs).to(out).reshape(*outputs.shape, *(1,) * (out.ndim - 2))
+            grad = torch.autograd.grad(out, leaves, random, allow_unused=True)[0]
+        if grad is None:
+            return np.zeros(self.shape)
+        return grad.double().flatten(2).norm(dim=-1).cpu().numpy()
+
+    def tangents(self, changed, draw):
+        import torch.autograd.forward_ad as forward
+
+        def dual(numbers):
+            random = torch.randn(numbers.shape, generator=torch.Generator().manual_seed(draw)).to(numbers)
+            return forward.make_dual(numbers.detach(), random * torch.from_numpy(changed).to(numbers)[..., None])
+
+        with forward.dual_level(), self._embedded(dual) as arguments:
+            tangent = forward.unpack_dual(self.call(arguments)).tangent
+        if tangent is None:
+            raise Error("see: no tangent reaches the output")
+        return tangent.double().flatten(2).norm(dim=-1).cpu().numpy()
+
+    def layers(self, within=None):
+        """(name, module, its Layer) of the outermost modules inside one that map numbers [B, T, E] to such, in
+        the order in which they run."""
+        root = self.model if within is None else within
+        if not isinstance(root, torch.nn.Module):
+            return []
+        names = {id(module): name.replace("_orig_mod.", "") for name, module in root.named_modules() if module is not root}
+        ran, open_ones, hooks = [], [], []
+
+        def before(module, arguments, keywords):
+            if open_ones:
+                return
+            place = next((key for key, one in [*enumerate(arguments), *keywords.items()] if self._are_numbers(one)), None)
+            if place is not None:
+                open_ones.append((module, arguments, keywords, place))
+
+        def after(module, arguments, keywords, out):
+            if open_ones and open_ones[0][0] is module:
+                _, arguments, keywords, place = open_ones.pop()
+                with contextlib.suppress(Error):
+                    if self._are_numbers(first_array(out)):
+                        ran.append((names[id(module)], module, Layer(module, arguments, keywords, place, self.shape)))
+
+        for module in root.modules():
+            if module is not root:
+                hooks.append(module.register_forward_pre_hook(before, with_kwargs=True))
+                hooks.append(module.register_forward_hook(after, with_kwargs=True, always_call=True))
+        try:
+            with torch.no_grad():
+                self.call(self.arguments)
+        finally:
+            for one in hooks:
+                one.remove()
+        return ran
+
+    def _are_numbers(self, one):
+        return isinstance(one, torch.Tensor) and one.is_floating_point() and one.ndim == 3 and one.shape[:2] == self.shape
+
+
+class Layer(Torch):
+    """One module inside a model, with what it was given in a run."""
+
+    def __init__(self, module, arguments, keywords, place, shape):
+        self.model, self.given, self.keywords, self.place = module, arguments, keywords, place
+        self.tokens = arguments[place] if isinstance(place, int) else keywords[place]
+        self.name, self.arguments = "", {"": self.tokens}
+        self.shape, self.notes, self.dtype = shape, [], "float32"
+        self.ways, self.takes_copies = ("differences", "cotangents"), False
+
+    def call(self, arguments):
+        given, keywords = list(self.given), dict(self.keywords)
+        (given if isinstance(self.place, int) else keywords)[self.place] = arguments[""]
+        with _same_draws():
+            out = first_array(self.model(*given, **keywords))
+        self.dtype = str(out.dtype).removeprefix("torch.")
+        return out
+
+
+@contextlib.contextmanager
+def _same_draws():
+    """Dropout draws the same in each pass."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def _modules(model):
+    return list(model.modules()) if isinstance(model, torch.nn.Module) else []
+
+
+def _takes(model, name):
+    function = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
