@@ -51,7 +51,7 @@ def of_documents(profile):
             return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
         return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone reach{'es' if len(places) == 1 else ''} "
                      "other documents: a sink, or a token that all see")
-    if _is_choice(profile.forbidden & (distance > 0), leak, profile.amounts):
+    if _is_choice(profile.forbidden & (distance > 0), leak, profile):
         return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
                      "capacity of experts")
     if decay:
@@ -81,7 +81,7 @@ def of_the_future(profile):
     if outputs == 1 or leak.sum() == outputs * inputs:
         return Shape("cell", "pairs around one cell: a cell that is open in the mask of one layer, spread by the layers "
                      "around it")
-    if _is_choice(ahead, leak, profile.amounts):
+    if _is_choice(ahead, leak, profile):
         return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
                      "capacity of experts or top-k over the row")
     return Shape("blocks", "some of the later tokens: blocks that see each other as a whole, or a mask of another order")
@@ -124,9 +124,9 @@ def _near(among, leak, distance, convolves):
     return Shape("near", f"the {reach} token{'s' if reach > 1 else ''} before: a convolution of width {width}{also}", reach=reach)
 
 
-def _is_choice(among, leak, amounts):
-    """Whether single outputs jump, most others of the same token do not."""
-    if among.sum() < 12:
+def _is_choice(among, leak, profile):
+    """Whether single outputs jump, and most others do not move."""
+    if among.sum() < 12 or np.median(profile.amounts[leak]) < 30 * profile.floor:
         return False
     share = leak[among].mean()
     rows = leak.any(1)
