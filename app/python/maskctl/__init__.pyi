@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex
@@ -486,6 +486,29 @@ class Mutant:
     rows: int
 
 def mutants(mask: Mask | _Array, count: int = 100, seed: int = 0, **options: _Words | bool) -> Iterator[Mutant]: ...
+
+class Sees:
+    verdicts: list[Any]
+    notes: list[str]
+    passes: int
+    floor: float
+    margin: tuple[float, float]
+    status: int
+    data: Record
+    def matrix(self, rows: Any = None, exact: bool = False) -> Mask: ...
+    def __bool__(self) -> bool: ...
+
+def see(
+    model: Callable[..., Any],
+    batch: Any,
+    *,
+    segments: Any = None,
+    valid: Any = None,
+    causal: bool = True,
+    way: Literal["differences", "cotangents", "tangents"] | None = None,
+    everywhere: bool = False,
+    layers: bool = True,
+) -> Sees: ...
 
 class Seen:
     layers: list[str]

@@ -1,5 +1,5 @@
 """The entry `maskctl`: the program of the package takes the place of the interpreter, except for
-`maskctl mcp`, the server of tools, which is Python."""
+`maskctl mcp`, the server of tools, and `maskctl see`, which are Python."""
 
 import os
 import sys
@@ -10,5 +10,9 @@ def main():
         from maskctl import mcp
 
         return mcp.main()
+    if sys.argv[1:2] == ["see"]:
+        from maskctl import _see_command
+
+        return _see_command.main(sys.argv[2:])
     program = os.path.join(os.path.dirname(__file__), "maskctl")
     os.execv(program, ["maskctl", *sys.argv[1:]])

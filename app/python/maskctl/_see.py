@@ -130,7 +130,7 @@ class Sees:
         if same and self._ids is not None and any(len(np.unique(row[row >= 0])) > 1 for row in self._ids):
             questions.append(_see_questions.of_documents(self._ids))
         if same and self._causal and shape[1] > 1:
-            questions.append(_see_questions.of_the_future(shape, self._valid, shape[1] if everywhere else probe.copies))
+            questions.append(_see_questions.of_the_future(shape, self._valid, shape[1] if everywhere else 4 * probe.copies))
         if same and not self._valid.all() and self._valid.any():
             questions.append(_see_questions.of_padding(self._valid))
         if shape[0] > 1:
@@ -148,7 +148,9 @@ class Sees:
 
     def _explain(self, layers):
         for verdict in self.verdicts:
-            if verdict.leaks and verdict.output is not None:
+            if verdict.leaks and verdict.output is None:
+                self.shapes[verdict.name] = self._shape(self._probe, verdict)
+            elif verdict.leaks:
                 subject = self._probe.subject
                 where = _Guilty(subject, verdict) if layers and hasattr(subject, "layers") else None
                 self.layers[verdict.name] = where

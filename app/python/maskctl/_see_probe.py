@@ -61,7 +61,7 @@ class Probe:
         """Runs copies of the batch beside each other, of which every second is changed as a whole. The others
         move by rounding alone, which is returned, or entries mix. None where copies do not run."""
         batch, tokens = self.subject.shape
-        copies = min(64, _TOKENS_A_PASS // (batch * tokens))
+        copies = min(32, _TOKENS_A_PASS // (batch * tokens))
         if copies < 2 or self.way != "differences" or not self.subject.takes_copies:
             return None
         changed = np.zeros((copies, batch, tokens), bool)

@@ -53,7 +53,7 @@ def of_the_future(shape, valid, least):
     long row is asked at `least` of them, or 2 log2 T - 2 if these are more, spread by the golden ratio, which falls
     together with no size of blocks."""
     tokens = shape[1]
-    most = max(least, 8, 2 * int(tokens - 1).bit_length() - 2)
+    most = max(least, 2 * int(tokens - 1).bit_length() - 2)
     if tokens - 1 <= most:
         cuts = list(range(1, tokens))
     else:

@@ -45,12 +45,14 @@ def of_documents(profile):
         near = None  # what fades ends where amounts no longer count
     if near and not leak[earlier].any():
         return near
-    if reaching.sum() <= max(1, 0.15 * _able(profile.forbidden).sum()) and _able(profile.forbidden).sum() >= 4:
+    able = _able(profile.forbidden)
+    if reaching.sum() <= max(1, 0.15 * able.sum()) and able.sum() >= 4:
         places = profile.tokens[reaching]
-        if len(places) == 1 and leak[:, reaching].sum() == 1:
+        if leak.sum() == 1:
             return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
-        return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone reach{'es' if len(places) == 1 else ''} "
-                     "other documents: a sink, or a token that all see")
+        if leak[:, reaching][later[:, reaching]].mean() > 0.6:  # far, not only over the border
+            return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone "
+                         f"reach{'es' if len(places) == 1 else ''} other documents: a sink, or a token that all see")
     if _is_choice(profile.forbidden & (distance > 0), leak, profile):
         return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
                      "capacity of experts")
@@ -136,16 +138,16 @@ def _is_choice(among, leak, profile):
 
 def _decay(pairs, amounts, distance):
     """"decay" where amounts fall exponentially with the distance."""
-    far = distance[pairs]
+    far, rows = distance[pairs], np.nonzero(pairs)[0]
     if far.size < 6 or len(np.unique(far)) < 4:
         return None
     log = np.log2(amounts[pairs])
-    steps = np.unique(far)
-    mean = np.array([np.median(log[far == step]) for step in steps])
-    slope, start = np.polyfit(steps, mean, 1)
-    rest = mean - (slope * steps + start)
-    fits = 1 - rest.var() / max(mean.var(), 1e-12)
-    if slope >= 0 or fits < 0.8 or -slope * (steps[-1] - steps[0]) < 2:
+    # Outputs see more tokens the later they are, each the less, which is no decay: they are compared by themselves.
+    times = np.maximum(np.bincount(rows), 1)
+    log, far = (one - (np.bincount(rows, one) / times)[rows] for one in (log, far.astype(float)))
+    slope = (log * far).sum() / max((far ** 2).sum(), 1e-12)
+    fits = 1 - ((log - slope * far) ** 2).sum() / max((log ** 2).sum(), 1e-12)
+    if slope >= 0 or fits < 0.5 or -slope * np.ptp(far) < 3:
         return None
     half = -1 / slope
     return Shape("decay", f"all tokens before, the less the farther, by half each {half:.2g} tokens: a state that is not reset",

@@ -1,4 +1,4 @@
-"""Masks in tests: assert_mask, assert_mutants_caught, and the fixture mask_golden of the pytest
+"""Masks in tests: assert_mask, assert_sees, assert_mutants_caught, and the fixture mask_golden of the pytest
 plugin."""
 
 import contextlib
@@ -12,7 +12,7 @@ import tomllib
 from maskctl._answer import Error, Line, run
 from maskctl._mask import Mask
 
-__all__ = ["assert_mask", "assert_mutants_caught", "Golden"]
+__all__ = ["assert_mask", "assert_mutants_caught", "assert_sees", "Golden"]
 
 
 def _as_mask(value, name, like=None, kind=None):
@@ -39,6 +39,21 @@ def assert_mask(actual, expected, *, kind=None):
     differs = _difference(actual, expected, "expected")
     if differs:
         raise AssertionError(f"the masks differ\n{differs}")
+
+
+def assert_sees(model, batch, expected, *, exact=False, **arrays):
+    """Fails unless the outputs of a model change with the tokens of a pipeline and with no others:
+    assert_sees(model, batch, "doc:ids | causal", ids=ids). It is what the whole model sees: layers of a
+    window of W keys see W - 1 farther each. See maskctl.see."""
+    __tracebackhide__ = True
+    from maskctl._see import see
+
+    answer = see(model, batch)
+    actual = answer.matrix(exact=exact)
+    wanted = Mask.parse(expected, actual.shape, **arrays) if isinstance(expected, str) else _as_mask(expected, "expected")
+    differs = _difference(actual, wanted, "expected")
+    if differs:
+        raise AssertionError(f"the model sees other tokens\n{answer}\n{differs}")
 
 
 def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **options):

@@ -1,0 +1,249 @@
+"""maskctl.see: on functions of numpy whose matrix is known, then on modules of torch and functions of JAX where
+these are installed."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import maskctl
+from maskctl import Error, Mask, _see_command
+from maskctl.testing import assert_sees
+
+T, E = 24, 8
+IDS = np.repeat([0, 1, 2], [9, 7, 8])
+PACKED = (IDS[:, None] == IDS) & np.tri(T, dtype=bool)
+TABLE = np.random.default_rng(1).standard_normal((64, E)).astype("f4")
+TOKENS = np.random.default_rng(2).integers(0, 64, (2, T))
+
+
+def through(cells):
+    """A model whose outputs depend on the tokens of these cells and on no others; [T, T] or [B, T, T]."""
+    weights = cells / np.maximum(cells.sum(-1, keepdims=True), 1)
+
+    def model(x):
+        numbers = TABLE[x] if x.ndim == 2 else x
+        return np.tanh(weights @ np.sin(numbers)).astype("f4")
+
+    return model
+
+
+def question(answer, name):
+    return next(one for one in answer.data.questions if one.name == name)
+
+
+def test_a_model_that_keeps_documents_apart_passes():
+    answer = maskctl.see(through(PACKED), TOKENS, segments=IDS)
+    assert answer and answer.status == 0 and [one.name for one in answer.data.questions] == ["documents", "future", "batch"]
+    assert all(one.whole and not one.leaks for one in answer.data.questions)
+    assert answer.matrix() == Mask(np.broadcast_to(PACKED, (2, 1, T, T))) and answer.margin[0] < answer.floor < answer.margin[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_matrix_is_that_of_plain_cells(seed):
+    draw = np.random.default_rng(seed)
+    cells = draw.random((T, T)) < draw.choice([0.02, 0.2, 0.7])
+    if seed % 2:
+        cells &= PACKED
+    if seed % 3 == 0:  # separate rows share no pass
+        cells = cells | np.eye(T, dtype=bool)
+    answer = maskctl.see(through(cells), TOKENS, segments=IDS)
+    assert answer.matrix() == Mask(np.broadcast_to(cells, (2, 1, T, T)), "dense") == answer.matrix(exact=True)
+    different = cells & (IDS[:, None] != IDS)
+    assert question(answer, "documents").leaks == different.any()
+    assert question(answer, "future").leaks == np.triu(cells, 1).any()
+    assert bool(answer) == (not different.any() and not np.triu(cells, 1).any())
+    for one in answer.data.questions:
+        if one.leaks:
+            assert one.input is None or cells[one.output[1], one.input[1]], "the pair that is named depends"
+    some = answer.matrix(rows=range(3, 7))
+    assert some == Mask(np.broadcast_to(np.where((np.arange(T) // 4 == 1)[:, None] | (np.arange(T) == 3)[:, None], cells, False)
+                                        & (np.arange(T) < 7)[:, None], (2, 1, T, T)), "dense")
+
+
+def test_fewer_passes_than_tokens_are_enough_for_packed_rows():
+    ids = np.repeat(np.arange(32), 8)
+    cells = (ids[:, None] == ids) & np.tri(256, dtype=bool)
+    runs = []
+
+    def model(x):
+        runs.append(x.shape)
+        if len(x) > 1:
+            raise ValueError("one row only")
+        return through(cells)(x)
+
+    answer = maskctl.see(model, TOKENS.repeat(11, 1)[:1, :256], segments=ids)
+    assert answer and answer.passes <= 4 + 32 + 16
+    assert not question(answer, "future").whole and "asked at 14 of 255 places" in str(answer)
+    before = len(runs)
+    assert answer.matrix() == Mask(cells) and len(runs) - before < 80
+
+
+def leaks_with(cells, **options):
+    answer = maskctl.see(through(cells), TOKENS[:1], segments=IDS, **options)
+    assert not answer and answer.status == 1
+    return answer
+
+
+def faded(half):
+    place = np.arange(T)
+    return np.tri(T) * 0.5 ** ((place[:, None] - place) / half)
+
+
+SHAPES = {
+    "document": np.tri(T, dtype=bool),
+    "near": PACKED | (np.tri(T, dtype=bool) & ~np.tri(T, k=-4, dtype=bool)),
+    "column": PACKED | (np.tri(T, dtype=bool) & (np.arange(T) == 2)),
+    "cell": PACKED | ((np.arange(T) == 2) & (np.arange(T) == 20)[:, None]),
+    "all": np.ones((T, T), bool),
+    "decay": faded(1.5),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_leak_between_documents_has_a_shape(kind):
+    shape = question(leaks_with(SHAPES[kind]), "documents").shape
+    assert shape.kind == kind
+    assert shape.reach == (3 if kind == "near" else None)
+    assert (abs(shape.half_life - 1.5) < 0.5) if kind == "decay" else shape.half_life is None
+
+
+@pytest.mark.parametrize("kind, cells", [
+    ("all", np.ones((T, T), bool)), ("near", np.tri(T, k=1, dtype=bool)),
+    ("cell", np.tri(T, dtype=bool) | ((np.arange(T) == 13) & (np.arange(T) == 5)[:, None]))])
+def test_a_look_into_the_future_has_a_shape(kind, cells):
+    answer = maskctl.see(through(cells), TOKENS[:1])
+    assert question(answer, "future").shape.kind == kind and not answer
+    assert maskctl.see(through(cells), TOKENS[:1], causal=False)
+
+
+def test_padding_and_entries_are_asked_about():
+    valid = np.arange(T) < np.array([[20], [24]])
+    cells = np.broadcast_to(np.tri(T, dtype=bool), (2, T, T)) & valid[:, None]
+    assert maskctl.see(through(cells), TOKENS, valid=valid)
+    reads = cells.copy()
+    reads[0, 19, 22] = True
+    answer = maskctl.see(through(reads), TOKENS, valid=valid, causal=False)
+    assert question(answer, "padding").leaks and question(answer, "padding").input == [0, 22]
+    mixes = lambda x: through(PACKED)(x) + np.sin(TABLE[x]).mean(0)
+    answer = maskctl.see(mixes, TOKENS, segments=IDS)
+    batch = question(answer, "batch")
+    assert batch.leaks and batch.shape.kind == "entries" and batch.output[0] != batch.input[0]
+    assert not question(answer, "documents").leaks and not question(answer, "future").leaks
+    assert question(maskctl.see(mixes, TOKENS[:1]), "batch").leaks  # a copy beside it moves it
+
+
+def test_noise_raises_the_floor_and_is_said():
+    draw = np.random.default_rng(3)
+    noisy = lambda x: through(PACKED)(x) + draw.standard_normal((*x.shape, E)).astype("f4") * 1e-4
+    answer = maskctl.see(noisy, TOKENS, segments=IDS)
+    assert answer and "two equal runs differ" in str(answer) and answer.floor >= answer.data.noise > 0
+    assert not maskctl.see(lambda x: noisy(x) + through(np.tri(T))(x), TOKENS, segments=IDS)
+
+
+def test_numbers_and_single_rows_are_taken():
+    numbers = np.random.default_rng(4).standard_normal((T, E)).astype("f4")
+    answer = maskctl.see(lambda x: through(PACKED)(x[None])[0], numbers, segments=IDS)
+    assert answer and answer.matrix() == Mask(PACKED)
+    assert maskctl.see(lambda x: through(PACKED)(x[None])[0], TOKENS[0], segments=IDS)
+
+
+def test_assert_sees():
+    assert_sees(through(PACKED), TOKENS[:1], "doc:ids | causal", ids=IDS)
+    with pytest.raises(AssertionError, match="sees other tokens"):
+        assert_sees(through(np.tri(T, dtype=bool)), TOKENS[:1], "doc:ids | causal", ids=IDS)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: maskctl.see(3, TOKENS), "an? int is no function"),
+    (lambda: maskctl.see(through(PACKED), TOKENS[0, 0]), "expected ids"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, way="guess"), "way='guess': expected one of"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, way="tangents"), "this model takes differences"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS[:5]), r"segments of shape \(5,\)"),
+    (lambda: maskctl.see(lambda x: "text", TOKENS), "the model gives a str"),
+    (lambda: maskctl.see(lambda x: np.zeros(3), TOKENS), r"an output of shape \(3,\)"),
+])
+def test_bad_input_is_one_line(call, words):
+    with pytest.raises(Error, match=words) as found:
+        call()
+    assert "\n" not in str(found.value)
+
+
+PROGRAM = """
+import sys, numpy as np
+x = np.load(sys.argv[1]); cells = np.load(sys.argv[3]); table = np.load(sys.argv[4])
+np.save(sys.argv[2], np.tanh(cells / cells.sum(-1, keepdims=True) @ np.sin(table[x])))
+"""
+
+
+def test_the_command_asks_a_program(tmp_path, capsys):
+    (tmp_path / "model.py").write_text(PROGRAM)
+    for name, array in (("x", TOKENS), ("ids", IDS), ("apart", PACKED), ("leaks", np.tri(T, dtype=bool)), ("table", TABLE)):
+        np.save(tmp_path / f"{name}.npy", array)
+
+    def see(cells, *more):
+        run = f"{sys.executable} {tmp_path}/model.py IN OUT {tmp_path}/{cells}.npy {tmp_path}/table.npy"
+        return _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--segments", f"{tmp_path}/ids.npy", *more])
+
+    assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 0
+    assert "none reaches another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
+    assert see("leaks", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["questions"][0]["shape"]["kind"] == "document"
+    assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 2 and "--force" in capsys.readouterr().err
+    assert see("none") == 2 and "ended with 1: FileNotFoundError" in capsys.readouterr().err
+    for words, said in ((["x.npy"], "--run"), (["x.npy", "--run", "a b"], "IN and OUT"), (["y.npy", "--run", "a IN OUT"], "y.npy")):
+        words[0] = f"{tmp_path}/{words[0]}"
+        assert _see_command.main(words) == 2
+        out = capsys.readouterr()
+        assert said in out.err and out.err.count("\n") == 1 and not out.out
+
+
+def test_jax_functions_are_differentiated():
+    jax = pytest.importorskip("jax")
+    numbers = jax.numpy.asarray(TABLE[TOKENS])
+    weights = jax.numpy.asarray(PACKED / PACKED.sum(-1, keepdims=True), "float32")
+    model = jax.jit(lambda x: jax.numpy.tanh(weights @ jax.numpy.sin(x)))
+    for way in ("differences", "cotangents", "tangents"):
+        answer = maskctl.see(model, numbers, segments=IDS, way=way)
+        assert answer and answer.data.way == way and answer.matrix() == Mask(np.stack([PACKED] * 2)[:, None])
+
+
+def test_modules_of_torch_name_their_layer():
+    torch = pytest.importorskip("torch")
+
+    class Mixes(torch.nn.Module):
+        def __init__(self, cells):
+            super().__init__()
+            self.weights, self.linear = torch.tensor(cells / cells.sum(-1, keepdims=True), dtype=torch.float32), torch.nn.Linear(E, E)
+
+        def forward(self, x):
+            return x + self.linear(self.weights @ torch.sin(x))
+
+    class Model(torch.nn.Module):
+        def __init__(self, leaky):
+            super().__init__()
+            self.embed = torch.nn.Embedding(64, E)
+            self.layers = torch.nn.ModuleList(Mixes(np.tri(T) if n == leaky else PACKED) for n in range(4))
+
+        def forward(self, input_ids, position_ids=None):
+            x = self.embed(input_ids)
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    batch = {"input_ids": torch.tensor(TOKENS), "position_ids": torch.tensor(np.concatenate([np.arange(n) for n in (9, 7, 8)]))[None]}
+    for way in ("differences", "cotangents", "tangents"):
+        assert maskctl.see(Model(None), batch, way=way)
+        one = question(maskctl.see(Model(2), batch, way=way), "documents")
+        assert one.layer == "layers.2" and one.module == "Mixes" and one.shape.kind == "document"
+    dropping = torch.nn.Sequential(torch.nn.Embedding(64, E), torch.nn.Dropout(0.5))
+    assert "dropout is on" in str(maskctl.see(dropping, batch["input_ids"]))
+    assert maskctl.see(dropping.eval(), batch["input_ids"])
+
+
+def test_the_entry_of_the_package_knows_the_command(tmp_path):
+    done = subprocess.run([sys.executable, "-c", "import sys; sys.argv = ['maskctl', 'see', '--help']; "
+                           "from maskctl._command import main; main()"], capture_output=True, text=True)
+    assert done.returncode == 0 and "COMMAND IN OUT" in done.stdout
