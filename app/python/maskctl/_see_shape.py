@@ -41,10 +41,12 @@ def of_documents(profile):
                      "over the row, as batch norm")
     near = _near(profile.forbidden & (distance > 0), leak, distance, profile.convolves)
     decay = _decay(leak & (distance > 0), profile.amounts, distance)
-    if near and decay and profile.amounts[leak].min() < 1000 * profile.floor:
-        near = None  # what fades ends where amounts no longer count
     if near and not leak[earlier].any():
-        return near
+        edge = profile.amounts[leak & (distance == near.reach)]
+        if np.median(edge) > 8 * profile.floor:
+            return near
+        return decay or Shape("decay", f"the {near.reach} tokens before, until what they move no longer counts: a state that is not "
+                              "reset and fades")
     able = _able(profile.forbidden)
     if reaching.sum() <= max(1, 0.15 * able.sum()) and able.sum() >= 4:
         places = profile.tokens[reaching]
@@ -58,7 +60,9 @@ def of_documents(profile):
                      "capacity of experts")
     if decay:
         return decay
-    return Shape("document", "all tokens of the document alike: the mask or the position_ids do not reach attention, or a "
+    if leak[later].mean() < 0.5:
+        return Shape("unknown", f"{int(leak.sum())} of {int(profile.forbidden.sum())} pairs that were tried, in no pattern that is known")
+    return Shape("document", "tokens of the whole document: the mask or the position_ids do not reach attention, or a "
                  "state that does not fade is not reset")
 
 
@@ -130,10 +134,16 @@ def _is_choice(among, leak, profile):
     """Whether single outputs jump, and most others do not move."""
     if among.sum() < 12 or np.median(profile.amounts[leak]) < 30 * profile.floor:
         return False
-    share = leak[among].mean()
-    rows = leak.any(1)
-    gaps = np.diff(np.flatnonzero(rows))
-    return share < 0.35 and (len(gaps) == 0 or gaps.max() > 1 or rows.sum() <= 2)
+    if leak[among].mean() >= 0.35:
+        return False
+    columns = np.flatnonzero((leak & among).any(0))
+    # What fades or is a convolution moves the outputs nearest to a token first; a choice has gaps.
+    return np.mean([_has_gaps(leak[among[:, one], one]) for one in columns]) >= 0.5
+
+
+def _has_gaps(moved):
+    """Whether some output moves behind one that does not."""
+    return bool(moved.any()) and not moved[:np.flatnonzero(moved)[-1]].all()
 
 
 def _decay(pairs, amounts, distance):

@@ -138,7 +138,7 @@ class Torch:
             tangent = forward.unpack_dual(self.call(arguments)).tangent
         if tangent is None:
             raise Error("see: no tangent reaches the output")
-        return tangent.double().flatten(2).norm(dim=-1).cpu().numpy()
+        return tangent.detach().double().flatten(2).norm(dim=-1).cpu().numpy()
 
     def layers(self, within=None):
         """(name, module, its Layer) of the outermost modules inside one that map numbers [B, T, E] to such, in
