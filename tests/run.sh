@@ -209,6 +209,7 @@ if wants quick; then
   golden "conformance" "$release/tests/conformance"
   task "samples are what their scripts make" samples_are_made
   task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
+  task "problems are found by their commands" /usr/bin/python3 tests/check_problems.py $release/app/maskctl
   task "documentation shows what the command prints" /usr/bin/python3 tests/check_docs.py $release/app/maskctl
 fi
 if wants ejkernel; then
