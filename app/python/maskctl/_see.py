@@ -92,7 +92,8 @@ def _given(subject, batch, segments, valid):
     shape = tuple(subject.shape)
     if valid is None and getattr(named.get("attention_mask"), "ndim", 0) == 2:
         valid = named["attention_mask"]
-        subject.notes.append("padding: where attention_mask is 0")
+        if not valid.bool().all():
+            subject.notes.append("padding: where attention_mask is 0")
     tokens = np.ones(shape, bool) if valid is None else _rows("valid", valid, shape).astype(bool)
     if segments is not None:
         ids = _rows("segments", segments, shape).astype(np.int64)
@@ -152,7 +153,7 @@ class Sees:
                 self.shapes[verdict.name] = self._shape(self._probe, verdict)
             elif verdict.leaks:
                 subject = self._probe.subject
-                where = _Guilty(subject, verdict) if layers and hasattr(subject, "layers") else None
+                where = _Guilty(subject, verdict, self._probe.floor) if layers and hasattr(subject, "layers") else None
                 self.layers[verdict.name] = where
                 probe = where.probe if where is not None and where.probe is not None else self._probe
                 self.shapes[verdict.name] = self._shape(probe, verdict)
@@ -281,7 +282,7 @@ class Sees:
 class _Guilty:
     """The first layer that leaks, and inside it the module that does."""
 
-    def __init__(self, subject, verdict):
+    def __init__(self, subject, verdict, floor):
         self.name = self.module = self.probe = None
         self.count = self.asked = 0
         sources, targets = verdict.sources, verdict.targets
@@ -291,7 +292,7 @@ class _Guilty:
             layers = subject.layers(module)
             found = 0
             for name, one, layer in layers:
-                probe = Probe(layer, "differences")
+                probe = Probe(layer, "differences", floor)
                 leaks = probe.shape == sources.shape and probe.touch([(sources, targets)])[0].any()
                 found += leaks
                 if leaks and leaking is None:

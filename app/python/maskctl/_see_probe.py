@@ -6,7 +6,8 @@ from maskctl._native import Error
 
 _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
 _UNITS = {"bfloat16": 2.0 ** -8, "float16": 2.0 ** -11}  # of rounding; float32's otherwise
-_LEAST, _MOST = 2, 32  # units that count as rounding: where none was measured, and where nothing could be
+# Units that count as rounding: where none was measured, and where nothing could be.
+_LEAST, _MOST, _MOST_OF_SIXTEEN_BITS = 1 / 8, 32, 4
 
 
 class Probe:
@@ -16,7 +17,7 @@ class Probe:
     at most `floor`. Sets are bool arrays: of inputs [B, T], of outputs [B, S].
     """
 
-    def __init__(self, subject, way):
+    def __init__(self, subject, way, floor=None):
         self.subject = subject
         self.way = way
         self.passes = 0
@@ -27,11 +28,14 @@ class Probe:
         self._plain = self._outputs(None)
         self.shape = self._plain.shape[:2]
         self.unread = ~np.isfinite(self._plain).all(-1)
+        if floor is not None:  # of the model that this is a layer of
+            self.noise, self.floor = 0.0, floor
+            return
         self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
         unit = _UNITS.get(subject.dtype, 2.0 ** -23)
-        few = _MOST if unit == 2.0 ** -23 else 4
-        rounding = self._rounding_beside(few * unit)
-        self.floor = max(8 * self.noise, few * unit if rounding is None else max(8 * rounding, unit / 8 if few == 4 else _LEAST * unit))
+        most = (_MOST if unit == 2.0 ** -23 else _MOST_OF_SIXTEEN_BITS) * unit
+        rounding = self._rounding_beside(most)
+        self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, _LEAST * unit))
 
     def _outputs(self, changed):
         self.passes += 1
@@ -119,8 +123,25 @@ class Probe:
         if self.way == "cotangents":
             other = self._narrowed(targets, lambda sets: [one[place] for one in self.reaching(sets)])
             return other, tuple(map(int, place))
+        likely = self._likely(sources, place) if sources.sum() > 16 * self.copies else None
+        if likely is not None:
+            return tuple(map(int, place)), likely
         other = self._narrowed(sources, lambda sets: [one[place] for one in self.moved(sets)])
         return tuple(map(int, place)), other
+
+    def _likely(self, sources, place):
+        """The input on which one output depends most, by its gradient, if it moves the output by itself."""
+        if "cotangents" not in self.subject.ways:
+            return None
+        one = np.zeros(self.shape, bool)
+        one[place] = True
+        try:
+            likely = np.unravel_index(np.argmax(np.where(sources, self.reaching([one])[0], -1)), sources.shape)
+        except (RuntimeError, Error):  # what runs is not differentiable, or needs too much memory
+            return None
+        alone = np.zeros_like(sources)
+        alone[likely] = True
+        return tuple(map(int, likely)) if self.moved([alone])[0][place] > 0 else None
 
     def _narrowed(self, among, amounts_of):
         """The place of one member of a set that is enough, by cutting the set in parts."""

@@ -43,16 +43,19 @@ def of_documents(profile):
     decay = _decay(leak & (distance > 0), profile.amounts, distance)
     if near and not leak[earlier].any():
         edge = profile.amounts[leak & (distance == near.reach)]
-        if np.median(edge) > 8 * profile.floor:
+        if np.median(edge) > 64 * profile.floor:
             return near
         return decay or Shape("decay", f"the {near.reach} tokens before, until what they move no longer counts: a state that is not "
                               "reset and fades")
-    able = _able(profile.forbidden)
+    able = later.any(0)
     if reaching.sum() <= max(1, 0.15 * able.sum()) and able.sum() >= 4:
         places = profile.tokens[reaching]
         if leak.sum() == 1:
             return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
         if leak[:, reaching][later[:, reaching]].mean() > 0.6:  # far, not only over the border
+            if _ends(profile.forbidden, places, profile.tokens) and len(places) < 8:
+                return Shape("near", f"the last {len(places)} tokens of a document reach all that follows: a convolution of width "
+                             f"{len(places) + 1}, whose outputs a state or attention hands on", reach=len(places))
             return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone "
                          f"reach{'es' if len(places) == 1 else ''} other documents: a sink, or a token that all see")
     if _is_choice(profile.forbidden & (distance > 0), leak, profile):
@@ -111,9 +114,11 @@ def _leaks(profile):
     return (profile.amounts > 0) & profile.forbidden, place - profile.tokens[None]
 
 
-def _able(forbidden):
-    """Inputs that have an output which they must not reach."""
-    return forbidden.any(0)
+def _ends(forbidden, places, tokens):
+    """Whether these are the tokens before one border, after which outputs must not see them."""
+    last = places[-1]
+    after = np.flatnonzero(forbidden[:, tokens == last][last + 1:, 0])
+    return len(places) > 1 and (np.diff(places) == 1).all() and len(after) > 0 and after[0] == 0
 
 
 def _near(among, leak, distance, convolves):
