@@ -280,38 +280,46 @@ class Sees:
 
 
 class _Guilty:
-    """The first layer that leaks, and inside it the module that does."""
+    """The first layer that leaks when it runs alone, and inside it the module that does."""
 
     def __init__(self, subject, verdict, floor):
         self.name = self.module = self.probe = None
-        self.count = self.asked = 0
-        sources, targets = verdict.sources, verdict.targets
+        self.count = self.asked = self.unasked = 0
         module = None
         while True:
             leaking = None
-            layers = subject.layers(module)
-            found = 0
-            for name, one, layer in layers:
-                probe = Probe(layer, "differences", floor)
-                leaks = probe.shape == sources.shape and probe.touch([(sources, targets)])[0].any()
-                found += leaks
+            for name, one, layer in subject.layers(module):
+                probe = _alone(layer, verdict, floor)
+                self.unasked += probe is None
+                if probe is None:
+                    continue
+                leaks = probe.touch([(verdict.sources, verdict.targets)])[0].any()
+                if module is None:
+                    self.asked, self.count = self.asked + 1, self.count + int(leaks)
                 if leaks and leaking is None:
                     leaking = name, one, probe
                     if module is not None:
                         break
-            if module is None:
-                self.count, self.asked = found, len(layers)
             if leaking is None:
                 return
-            inside = self.name + "." if self.name else ""
-            self.name, module, self.probe = inside + leaking[0], leaking[1], leaking[2]
-            self.module = type(module).__name__
+            self.name = f"{self.name}.{leaking[0]}" if self.name else leaking[0]
+            self.module, module, self.probe = type(leaking[1]).__name__, leaking[1], leaking[2]
 
     def __str__(self):
+        rest = f"; {self.unasked} modules could not run alone" if self.unasked else ""
         if self.name is None:
-            return (f"none of {self.asked} layers leaks by itself: it comes from what is around them" if self.asked else
-                    "no layer was seen that maps [B, T, E] to such")
-        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak"
+            return (f"none of {self.asked} layers leaks by itself: it comes from what is around them{rest}" if self.asked else
+                    f"no layer was seen that maps [B, T, E] to such{rest}")
+        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak{rest}"
+
+
+def _alone(layer, verdict, floor):
+    """The probe of a layer; None where it does not run again by itself with the same results, as with a cache."""
+    try:
+        probe = Probe(layer, "differences", floor)
+    except Exception:  # of the model, whose layers may need what ran before them
+        return None
+    return probe if probe.shape == verdict.sources.shape and probe.noise <= floor else None
 
 
 def _place(one):

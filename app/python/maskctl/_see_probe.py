@@ -29,7 +29,7 @@ class Probe:
         self.shape = self._plain.shape[:2]
         self.unread = ~np.isfinite(self._plain).all(-1)
         if floor is not None:  # of the model that this is a layer of
-            self.noise, self.floor = 0.0, floor
+            self.noise, self.floor = float(self._changes(self._outputs(None)).max(initial=0.0)), floor
             return
         self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
         unit = _UNITS.get(subject.dtype, 2.0 ** -23)

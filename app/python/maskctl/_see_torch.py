@@ -168,7 +168,7 @@ class Torch:
                 hooks.append(module.register_forward_pre_hook(before, with_kwargs=True))
                 hooks.append(module.register_forward_hook(after, with_kwargs=True, always_call=True))
         try:
-            with torch.no_grad():
+            with torch.no_grad(), _as_written():
                 self.call(self.arguments)
         finally:
             for one in hooks:
@@ -206,11 +206,18 @@ def _same_draws():
         yield
 
 
+def _as_written():
+    """Within, what torch.compile has compiled runs as it is written, so that hooks see it."""
+    stance = getattr(torch.compiler, "set_stance", None)
+    return contextlib.nullcontext() if stance is None else stance("force_eager")
+
+
 def _modules(model):
     return list(model.modules()) if isinstance(model, torch.nn.Module) else []
 
 
 def _takes(model, name):
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
     function = model.forward if isinstance(model, torch.nn.Module) else model
     try:
         return name in inspect.signature(function).parameters
