@@ -140,7 +140,8 @@ def page(path, out):
     with open(path) as file:
         known = json.load(file)
     rows, shapes = {}, {}
-    for name, facts in known["types"].items():
+    missing = [name for name, facts in sorted(known["types"].items()) if "not built" in facts]
+    for name, facts in sorted(known["types"].items()):
         if "not built" in facts or "refused" in facts["positions"]:
             continue
         rows.setdefault(row_of(facts), []).append(name)
@@ -154,7 +155,7 @@ def page(path, out):
         lines.append(f"| {', '.join(names)} | {' | '.join(cells)} |")
     versions = known["versions"]
     head = (f"{count} causal types of transformers {versions['transformers']} (torch {versions['torch']}, CPU, random weights, 2 layers; "
-            f"documents of {LENGTHS[0]} and {LENGTHS[1]} tokens):")
+            f"documents of {LENGTHS[0]} and {LENGTHS[1]} tokens); {len(missing)} others were not built so small or took too long:")
     added = [facts["bool"] for names in rows.values() for name in names for facts in [known["types"][name]]
              if word(facts["block"]) == "apart"]
     wrong = sum(word(fact) == "leaks" for fact in added)

@@ -137,6 +137,7 @@ class Search {
       trial_.add(of_masks(trial_.call(), rare_neighbours(*declared, steps(), usual_)));
     }
     trial_.add(of_arguments(trial_.call()));
+    trial_.add(of_states(trial_.call()));
     if (trial_.given().contains("lse")) trial_.add(of_lse(trial_.call()));
     found_ = trial_.judge();
   }
