@@ -9,7 +9,7 @@ namespace maskctl::app {
   /* kAsk    */ ROW(kWhy) ROW(kDiff) ROW(kCost) ROW(kRecognise) ROW(kTranslate) ROW(kBlockmap)   \
                 ROW(kParts) ROW(kOps) ROW(kExplain)                                                          \
   /* kChange */ ROW(kDemo) ROW(kGen) ROW(kApply) ROW(kConvert) ROW(kCombine)                                \
-  /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kVerifyMerge) ROW(kMutants) ROW(kProbe) ROW(kAudit)  \
+  /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kVerifyMerge) ROW(kMutants) ROW(kKit) ROW(kProbe) ROW(kAudit) \
                 ROW(kBench) ROW(kBackends)                                                        \
   /* kCi     */ ROW(kCheck) ROW(kGolden) ROW(kCompletions)
 

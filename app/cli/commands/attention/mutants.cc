@@ -3,17 +3,15 @@
 #include "maskctl/verify/mutants/mutants.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "app/cli/commands/attention/mutant_files.h"
 #include "app/cli/commands/attention/mutant_subjects.h"
 #include "app/cli/commands/attention/outside_judge.h"
+#include "app/cli/commands/attention/scratch_folder.h"
 #include "app/cli/commands/command.h"
 #include "app/reports/mutants_report.h"
 #include "app/session/named_sources.h"
@@ -76,27 +74,6 @@ std::vector<Subject> subjects_of(const MutantsOptions& options, Session& session
   }
   return out;
 }
-
-/// A temporary folder for the files that judges read. The destructor removes it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "maskctl-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(Errc::kIo, fmt::format("cannot make {}", name));
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<AcceptanceRule> rules_of(const MutantsOptions& options) {
   std::vector<AcceptanceRule> out;

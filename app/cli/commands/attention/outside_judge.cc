@@ -1,22 +1,10 @@
 #include "app/cli/commands/attention/outside_judge.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <fstream>
-#include <thread>
-
+#include "app/cli/commands/attention/outside_program.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/base/work_scope.h"
 
 namespace maskctl::app {
 namespace {
@@ -25,89 +13,6 @@ using attention::RuleAnswer;
 using attention::RuleVerdict;
 
 constexpr std::string_view kPlace = "{}";
-constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{20};
-
-std::string quoted(const std::string& path) {
-  std::string out = "'";
-  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-std::string with_path(std::string command, const std::string& path) {
-  const std::string word = quoted(path);
-  for (std::size_t at = 0; (at = command.find(kPlace, at)) != command.npos; at += word.size()) {
-    command.replace(at, kPlace.size(), word);
-  }
-  return command;
-}
-
-/// Starts the command in a process group of its own, so that all of it can be ended.
-pid_t started(const std::string& command, const std::string& log) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  std::string text = command;
-  char shell[] = "sh", option[] = "-c";
-  char* const words[] = {shell, option, text.data(), nullptr};
-  pid_t child = -1;
-  const int failed = posix_spawn(&child, "/bin/sh", &actions, &attributes, words, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed == 0) return child;
-  throw Error(Errc::kIo, fmt::format("cannot start /bin/sh: {}", std::strerror(failed)));
-}
-
-/// Ends what is left of the command, if it has not been waited for.
-class Child {
- public:
-  Child(const std::string& command, const std::string& log) : id_(started(command, log)) {}
-  ~Child() {
-    if (id_ < 0) return;
-    kill(-id_, SIGKILL);
-    waitpid(id_, nullptr, 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  /// The status that waitpid() gives. Throws Error(kCancelled).
-  int wait() {
-    for (auto pause = kFirstWait;; pause = std::min(2 * pause, kLongestWait)) {
-      int status = 0;
-      const pid_t ended = waitpid(id_, &status, WNOHANG);
-      if (ended == id_) {
-        id_ = -1;
-        return status;
-      }
-      if (ended < 0 && errno != EINTR) {
-        throw Error(Errc::kIo, fmt::format("cannot wait for /bin/sh: {}", std::strerror(errno)));
-      }
-      throw_if_stopped();
-      std::this_thread::sleep_for(pause);
-    }
-  }
-
- private:
-  pid_t id_;
-};
-
-/// The last line that the command printed, of at most kTail bytes.
-std::string last_line(const std::string& path) {
-  constexpr std::streamoff kTail = 400;
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in.tellg();
-  in.seekg(std::max<std::streamoff>(0, size - kTail));
-  std::string last;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
-}
 
 }  // namespace
 
@@ -120,14 +25,10 @@ void check_judge(const std::string& command) {
 }
 
 RuleVerdict ask_judge(const std::string& command, const std::string& path, const std::string& log) {
-  const int status = Child(with_path(command, path), log).wait();
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (code == 0) return {RuleAnswer::kAccepts};
-  if (code == 1) return {RuleAnswer::kRefuses};
-  const std::string how = WIFSIGNALED(status) ? fmt::format("ended by signal {}", WTERMSIG(status))
-                                              : fmt::format("exit status {}", code);
-  const std::string said = last_line(log);
-  return {RuleAnswer::kError, 0, said.empty() ? how : fmt::format("{}: {}", how, said)};
+  const ProgramEnd end = run_program(with_path(command, kPlace, path), log);
+  if (end.status == 0) return {RuleAnswer::kAccepts};
+  if (end.status == 1) return {RuleAnswer::kRefuses};
+  return {RuleAnswer::kError, 0, end.text};
 }
 
 }  // namespace maskctl::app

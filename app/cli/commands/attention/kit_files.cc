@@ -1,0 +1,52 @@
+#include "app/cli/commands/attention/kit_files.h"
+
+#include <span>
+
+#include "maskctl/base/atomic_file.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/io/formats/container.h"
+#include "maskctl/kit/expected.h"
+#include "maskctl/mask/arrays/dense.h"
+
+namespace maskctl::app {
+
+void write_case(const std::string& path, const kit::MadeCase& made, bool solved) {
+  constexpr Index kMostMaskBytes = Index{1} << 24;
+  std::vector<NamedTensor> arrays;
+  for (const auto* group : {&made.arrays, &made.step_arrays}) {
+    for (const auto& [name, array] : *group) arrays.push_back({name, array});
+  }
+  arrays.push_back({"mask", dense_from_mask(made.mask, kMostMaskBytes)});
+  if (solved) {
+    kit::Expected expected = kit::expected(made);
+    arrays.push_back({"expected_out", std::move(expected.out)});
+    arrays.push_back({"expected_lse", std::move(expected.lse)});
+    const auto add = [&arrays](const char* name, std::optional<Tensor>& gradient) {
+      if (gradient) arrays.push_back({name, *std::move(gradient)});
+    };
+    add("expected_grad_query", expected.grad_query);
+    add("expected_grad_key", expected.grad_key);
+    add("expected_grad_value", expected.grad_value);
+  }
+  write_npz(path, arrays, {.force = true});
+}
+
+void write_json(const std::string& path, const Json& json) {
+  AtomicFile file(path, true);
+  const std::string text = text_of(json);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+attention::NamedResults read_results(const std::string& path, const ReadOptions& options) {
+  attention::NamedResults out;
+  const auto container = open_container(path, options);
+  for (const std::string& key : container->keys()) {
+    const bool known = key == "out" || key == "lse" || key == "grad_query" || key == "grad_key" ||
+                       key == "grad_value";
+    if (known) out[key] = read_array(path + ":" + key, options);
+  }
+  return out;
+}
+
+}  // namespace maskctl::app

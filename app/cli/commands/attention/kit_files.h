@@ -1,0 +1,25 @@
+// The files of the kit: cases that a library is given, and results that it gave.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/reports/json_value.h"
+#include "maskctl/attention/by_name.h"
+#include "maskctl/io/streams/options.h"
+#include "maskctl/kit/made_case.h"
+
+namespace maskctl::app {
+
+/// Writes an .npz with the arrays of a case, those of its steps, its "mask" as bool [B,Hq,Q,K], and
+/// with `solved` what it must give in float64: "expected_out" and the like.
+void write_case(const std::string& path, const kit::MadeCase& made, bool solved);
+
+/// Writes JSON to a new file, or over an old one.
+void write_json(const std::string& path, const Json& json);
+
+/// The results in an .npz: "out", "lse", "grad_query", "grad_key", "grad_value", as far as they are
+/// there. Throws what reading throws.
+attention::NamedResults read_results(const std::string& path, const ReadOptions& options);
+
+}  // namespace maskctl::app

@@ -1,0 +1,131 @@
+"""Asks an attention library what its masks mean, case by case.
+
+    python -m maskctl.kit run --library torch.sdpa
+    python -m maskctl.kit run --library mine.py:attend --rule causal --dtype bf16
+
+An adapter is a function of one case that returns the output [B,Q,Hq,Dv], or a dict of "out" and,
+where it has them, "lse" [B,Hq,Q], "grad_query", "grad_key" and "grad_value", as numpy arrays. What
+it raises is a refusal. The cases, their meaning and every verdict are those of `maskctl kit`.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+
+import numpy as np
+
+from maskctl import Error, run as command
+from maskctl._adapters import ADAPTERS
+
+
+class Unsupported(Exception):
+    """What an adapter raises where its library has no argument for a part of the call."""
+
+
+class Case:
+    """One call: arrays of float32 that hold numbers of `dtype` ("float32", "float16", "bfloat16").
+
+    query [B,Q,Hq,D], key [B,K,Hkv,D], value [B,K,Hkv,Dv]; mask [B,Hq,Q,K], true: may attend; bias
+    [1,Hq,Q,K], sinks [Hq,n] and cotangent [B,Q,Hq,Dv], or None; scale and soft_cap, or None. `rule`
+    and `says` are what is asked, `steps` is the mask as a pipeline, `arrays` has what its steps name,
+    `asks` is "out", "lse" or "gradients".
+    """
+
+    def __init__(self, about, arrays, dtype):
+        self.__dict__.update(about)
+        self.dtype = dtype
+        for name in ("query", "key", "value", "mask", "bias", "sinks"):
+            setattr(self, name, arrays.get(name))
+        self.cotangent = arrays.get("cotangent_out")
+        self.arrays = {name: array for name, array in arrays.items() if array.dtype == np.int32}
+
+    @property
+    def used_scale(self):
+        """The scale of the call: 1 / sqrt(D) where none is given."""
+        return self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
+
+    def only(self, *supported):
+        """Refuses the case if it has one of scale, soft_cap, bias and sinks that is not named."""
+        has = {"scale": self.scale, "soft_cap": self.soft_cap, "bias": self.bias, "sinks": self.sinks}
+        missing = [name for name, value in has.items() if value is not None and name not in supported]
+        if missing:
+            raise Unsupported(f"no argument for {', '.join(missing)}")
+
+
+def cases(dtype="f32", rule=(), without=()):
+    """The cases one after another; options as those of `maskctl kit`."""
+    with tempfile.TemporaryDirectory() as folder:
+        command("kit", "make", folder, dtype=dtype, rule=list(rule), without=list(without))
+        with open(os.path.join(folder, "manifest.json")) as file:
+            manifest = json.load(file)
+        for about in manifest["cases"]:
+            with np.load(os.path.join(folder, about.pop("file"))) as arrays:
+                yield Case(about, dict(arrays), manifest["dtype"])
+
+
+def _message(error):
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+def ask(adapter, folder, **options):
+    """Writes what an adapter gives for each case, or why it refuses, for `maskctl kit judge`."""
+    for case in cases(**options):
+        stem = os.path.join(folder, case.id)
+        try:
+            given = adapter(case)
+            given = given if isinstance(given, dict) else {"out": given}
+            np.savez(stem + ".npz", **{name: np.asarray(array) for name, array in given.items()})
+        except Exception as error:  # whatever a library says no with is its refusal
+            with open(stem + ".txt", "w") as file:
+                file.write(_message(error))
+
+
+def judge(adapter, library=None, dtype="f32", rule=(), without=(), **options):
+    """The answer of `maskctl kit judge` about an adapter; true if all cases obey."""
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = {"dtype": dtype, "rule": list(rule), "without": list(without)}
+        ask(adapter, folder, **chosen)
+        return command("kit", "judge", folder, library=library or adapter.__name__, **chosen, **options)
+
+
+def adapter_named(name):
+    """The adapter of a library, or the function of "FILE.py:FUNCTION" or "MODULE:FUNCTION"."""
+    if name in ADAPTERS:
+        return ADAPTERS[name]
+    place, _, function = name.rpartition(":")
+    if not place:
+        raise Error(f"no library {name!r}; there are {', '.join(ADAPTERS)}, and FILE.py:FUNCTION for your own")
+    if not place.endswith(".py"):
+        return getattr(importlib.import_module(place), function)
+    spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, function)
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser("python -m maskctl.kit", description="Asks a library what its masks mean.")
+    parser.add_argument("action", choices=["run"])
+    parser.add_argument("--library", required=True, help=f"{', '.join(ADAPTERS)}, or FILE.py:FUNCTION")
+    parser.add_argument("--dtype", default="f32", choices=["f32", "f16", "bf16"])
+    parser.add_argument("--rule", action="append", default=[], help="only this rule, or these; may be repeated")
+    parser.add_argument("--without", action="append", default=[], help="not this rule, or these; may be repeated")
+    parser.add_argument("--format", default="text", choices=["text", "json", "junit"])
+    asked = vars(parser.parse_args(words))
+    asked.pop("action")
+    try:
+        answer = judge(adapter_named(asked["library"]), **asked)
+    except (Error, OSError, ImportError, AttributeError) as error:
+        print(f"maskctl.kit: {error}", file=sys.stderr)
+        return 2
+    print(answer)
+    return answer.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

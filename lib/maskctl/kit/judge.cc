@@ -1,0 +1,92 @@
+#include "maskctl/kit/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+#include "maskctl/verify/solve/explain.h"
+
+namespace maskctl::kit {
+namespace {
+
+using attention::NamedResults;
+using attention::Verdict;
+
+/// The names of the results that a rule is judged by.
+std::vector<std::string> judged_names(Asks asks) {
+  if (asks == Asks::kLse) return {"out", "lse"};
+  if (asks == Asks::kOut) return {"out"};
+  return {"out", "grad_query", "grad_key", "grad_value"};
+}
+
+Outcome outcome_of(Verdict verdict) {
+  if (verdict == Verdict::kObeys) return Outcome::kObeys;
+  if (verdict == Verdict::kAnother) return Outcome::kAnother;
+  return verdict == Verdict::kUnclear ? Outcome::kUndecided : Outcome::kWrong;
+}
+
+CaseVerdict verdict_of(const attention::GivenReport& report) {
+  CaseVerdict out{outcome_of(report.judgement.verdict), to_text(report.judgement)};
+  if (out.outcome != Outcome::kObeys) return out;
+  for (const attention::VerifyCheck& check : report.checks) {
+    if (check.state != attention::VerifyCheck::State::kFailed) continue;
+    return {Outcome::kWrong,
+            "obeys its mask, in a lower precision than its arrays: " + check.detail};
+  }
+  return {Outcome::kObeys, ""};
+}
+
+}  // namespace
+
+std::string_view name(Outcome outcome) {
+  static constexpr std::string_view kNames[] = {"obeys",   "another mask", "wrong numbers",
+                                                "refuses", "undecided",    "skipped"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+attention::NamedArguments arguments_of(const MadeCase& made) {
+  attention::NamedArguments out;
+  out.arrays = {made.arrays.begin(), made.arrays.end()};
+  if (auto sinks = out.arrays.extract("sinks")) {
+    sinks.key() = "softmax_aux";
+    out.arrays.insert(std::move(sinks));
+  }
+  const Call& call = made.call();
+  out.options["causal"] = "false";
+  if (call.scale) out.options["softmax_scale"] = fmt::format("{}", *call.scale);
+  if (call.soft_cap) out.options["logits_soft_cap"] = fmt::format("{}", *call.soft_cap);
+  out.mask = made.mask;
+  return out;
+}
+
+NamedResults run_backend(const MadeCase& made, attention::Backend backend) {
+  attention::NamedArguments arguments = arguments_of(made);
+  arguments.context.backend = backend;
+  for (auto& [name, array] : arguments.arrays) array = astype(array, made.dtype);
+  return attention::run(*attention::find_operation("flash_attention"), arguments);
+}
+
+CaseVerdict judge(const MadeCase& made, NamedResults given) {
+  const std::vector<std::string> names = judged_names(made.rule->asks);
+  for (const std::string& name : names) {
+    if (!given.contains(name)) return {Outcome::kSkipped, fmt::format("no {} was given", name)};
+  }
+  std::erase_if(given, [&names](const auto& result) {
+    return std::ranges::find(names, result.first) == names.end();
+  });
+  attention::JudgedCall call;
+  call.request.operation = attention::find_operation("flash_attention");
+  call.request.arguments = arguments_of(made);
+  call.request.declared = made.mask;
+  call.steps = made.steps;
+  try {
+    return verdict_of(attention::judge_fully(call, given).report);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kShape) throw;
+    return {Outcome::kWrong, error.what()};
+  }
+}
+
+}  // namespace maskctl::kit

@@ -1,0 +1,34 @@
+// The verdict on what a library gave for a case.
+#pragma once
+
+#include "maskctl/attention/by_name.h"
+#include "maskctl/kit/made_case.h"
+
+namespace maskctl::kit {
+
+/// kObeys: the results are those of the call, and of no other mask that was tried. kAnother: they
+/// are those of another mask, which is named. kWrong: they are those of another call, such as one
+/// with another scale, or are off. kRefuses: the library gave no results and says why. kUndecided:
+/// other masks fit as well. kSkipped: the results that the rule is about were not given, or none.
+/// Only kObeys is a pass.
+enum class Outcome : std::uint8_t { kObeys, kAnother, kWrong, kRefuses, kUndecided, kSkipped };
+/// "obeys", "another mask", "wrong numbers", "refuses", "undecided" or "skipped".
+std::string_view name(Outcome outcome);
+
+struct CaseVerdict {
+  Outcome outcome = Outcome::kSkipped;
+  std::string text = {};  // which mask, what is wrong, or the message of the library
+};
+
+/// Judges "out", and "lse" or the gradients where the rule is about them; other results are not
+/// read. Asks attention::judge_results() (verify/verdict.h), which knows nothing of the kit. Throws
+/// what it throws, but for arrays of another shape: these are wrong.
+CaseVerdict judge(const MadeCase& made, attention::NamedResults given);
+
+/// The call of a case as operations take it, for judges and for backends of our own.
+attention::NamedArguments arguments_of(const MadeCase& made);
+/// The results of a case by one of our own backends, from arrays of its dtype: "out", "lse", and
+/// gradients where the case has a cotangent. Throws what the backend throws.
+attention::NamedResults run_backend(const MadeCase& made, attention::Backend backend);
+
+}  // namespace maskctl::kit
