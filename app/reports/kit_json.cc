@@ -7,7 +7,9 @@
 namespace maskctl::app {
 namespace {
 
-Json number_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json number_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 Json rule_json(const kit::Rule& rule) {
   return {{"id", rule.id}, {"says", rule.says}, {"others", rule.others}, {"asks", name(rule.asks)}};

@@ -13,6 +13,7 @@ namespace {
 using kit::Outcome;
 
 constexpr std::size_t kOutcomes = 6;
+constexpr std::size_t kMostText = 240;  // of a verdict
 
 std::string counts_text(const std::vector<JudgedCase>& cases, const kit::Rule& rule) {
   std::vector<std::string> parts;
@@ -69,7 +70,7 @@ std::string kit_text(const KitReport& report) {
       out += fmt::format("\n{}: {}\n", rule.id, counts_text(report.cases, rule));
       out += fmt::format("  {}\n", rule.says);
       out += fmt::format("  {}: {}: {}\n", worst->id, name(worst->verdict.outcome),
-                         printable(worst->verdict.text));
+                         printable(worst->verdict.text, kMostText));
     }
   }
   return out;

@@ -71,6 +71,21 @@ TEST_CASE("kit: only the rules about rows without keys have such rows") {
   });
 }
 
+TEST_CASE("kit: a case asks one thing: what stands beside its mask belongs to its rule") {
+  for_each_case([](const MadeCase& made) {
+    INFO(made.id);
+    const std::string_view id = made.rule->id;
+    const Call& call = made.call();
+    const bool groups = id.starts_with("heads.") || id == "gradient.groups";
+    CHECK((call.heads != call.kv_heads) == groups);
+    CHECK(call.scale.has_value() == (id == "scale.given"));
+    CHECK(call.soft_cap.has_value() == (id == "cap.tanh" || id == "gradient.cap"));
+    CHECK(call.bias == (id == "bias.added"));
+    CHECK((call.sinks > 0) == id.starts_with("sink-logits."));
+    CHECK((call.dim == call.value_dim) == (id != "value.width"));
+  });
+}
+
 TEST_CASE("kit: tokens that hold NaN are seen by no query") {
   for_each_case([](const MadeCase& made) {
     INFO(made.id);

@@ -29,6 +29,8 @@ Outcome outcome_of(Verdict verdict) {
 
 CaseVerdict verdict_of(const attention::GivenReport& report) {
   CaseVerdict out{outcome_of(report.judgement.verdict), to_text(report.judgement)};
+  constexpr std::string_view kAnother = "obeys another mask: ";  // which the outcome says
+  if (out.text.starts_with(kAnother)) out.text.erase(0, kAnother.size());
   if (out.outcome != Outcome::kObeys) return out;
   for (const attention::VerifyCheck& check : report.checks) {
     if (check.state != attention::VerifyCheck::State::kFailed) continue;
