@@ -60,8 +60,12 @@ void declare(OptionList& list, KitOptions& options) {
             options.program);
   declare_backend(list, "--backend", "run: one of our own backends (cpu)", options.backend);
   list.text("--library", "NAME", "what reports call the library", options.library);
-  list.choice("--format", kKitFormats, "how to print the verdicts (text)",
-              [&options](std::size_t i) { options.format = static_cast<KitOptions::Format>(i); });
+  list.choice("--format", kKitFormats, "how to print the verdicts (text); json: maskctl.kit/1",
+              [&options](std::size_t i) {
+                options.format = static_cast<KitOptions::Format>(i);
+                if (options.format == KitOptions::Format::kJson) options.json = true;
+              });
+  list.flag("--json", "the same as --format json", options.json);
 }
 
 bool is_of(std::string_view id, std::string_view chosen) {
@@ -214,7 +218,8 @@ Answer report_of(const KitOptions& options, std::string library, Session& sessio
   report.dtype = options.dtype;
   const Stopwatch watch;
   double all = 0;
-  for_rules(options, [&all](const kit::Rule& rule) { all += static_cast<double>(rule.cases.size()); });
+  for_rules(options,
+            [&all](const kit::Rule& rule) { all += static_cast<double>(rule.cases.size()); });
   const Progress progress = session.progress("kit");
   for_cases(options, [&](const MadeCase& made) {
     report.cases.push_back({made.id, made.rule, made.source, ask(made)});
