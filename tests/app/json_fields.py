@@ -70,6 +70,8 @@ verify gen:window:keys=32,n=64 {KERNEL} --solve
 verify gen:window:keys=32,n=64 {KERNEL} --given lse=c.npz:lse
 verify gen:causal:n=64 {INPUTS} --given samples/bugs/kernel_q.npy
 mutants gen:window:keys=9,n=40 --count 20 --dim 8 --rule allclose:9,9 --rule allclose:0,0
+kit run --rule pair.open
+kit list --rule nan
 verify-merge {MERGE}
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
@@ -118,9 +120,8 @@ def fields_of(value, path=""):
     return out
 
 
-def printed():
-    """Schema to the fields that its commands print."""
-    out = {}
+def answers():
+    """What the commands print, one after another."""
     subprocess.run(SETUP, shell=True, check=True, stdout=subprocess.DEVNULL)
     for line in COMMANDS.strip().splitlines():
         done = subprocess.run(f"maskctl -q {line} --json", shell=True, stdout=subprocess.PIPE,
@@ -131,6 +132,13 @@ def printed():
         data = json.loads(done.stdout)
         if data["schema"] == LIST:  # each report in a list is documented under its own schema
             data["reports"] = [each for each in data["reports"] if "schema" not in each]
+        yield data
+
+
+def printed():
+    """Schema to the fields that its commands print."""
+    out = {}
+    for data in answers():
         out.setdefault(data.pop("schema"), set()).update(fields_of(data))
     return out
 

@@ -1,4 +1,5 @@
 // Compares the fields of JSON reports with docs/json.md, and tests what check says of masks.
+#include <cstdlib>
 #include <string>
 
 #include "app/process.h"
@@ -11,6 +12,16 @@ TEST_CASE("docs/json.md lists exactly the fields that are printed", "[ejkernel]"
   const std::string root = MASKCTL_SOURCE_DIR;
   const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + root +
                                         "/tests/app/json_fields.py' '" + root + "/docs/json.md'");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("docs/schemas has a JSON Schema of each --json", "[ejkernel][golden]") {
+  const std::string root = MASKCTL_SOURCE_DIR;
+  const bool writes = std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr;
+  const Outcome outcome = Sandbox().run(
+      "/usr/bin/python3 '" + root + "/tests/app/json_schemas.py' '" + root + "/docs/json.md' '" +
+      root + "/docs/schemas' '" + root + "/tests/golden'" + (writes ? " --write" : ""));
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
 }

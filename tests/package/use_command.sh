@@ -19,6 +19,7 @@ try_command() {
     gzip -t "$prefix/share/man/man${page: -1}/$page.gz"
   done
   grep -qF '### show' "$prefix/share/doc/maskctl/options.md"
+  grep -q '"maskctl.check/1"' "$prefix/share/maskctl/schemas/maskctl.check-1.json"
   if command -v man >/dev/null; then
     man -M "$prefix/share/man" maskctl-show | grep -q "draw a mask"
   fi

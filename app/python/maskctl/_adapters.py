@@ -213,3 +213,42 @@ def jax_nn(case):
         names = ("grad_query", "grad_key", "grad_value")
         given |= {name: np.asarray(array, np.float32) for name, array in zip(names, gradients)}
     return given
+
+
+@adapter("keras")
+def keras_ops(case):
+    import os
+
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    import keras
+    import torch
+
+    case.only("scale", "bias")
+    arrays = [torch.from_numpy(array).to(getattr(torch, case.dtype)) for array in (case.query, case.key, case.value)]
+    bias = None if case.bias is None else torch.from_numpy(case.bias).to(arrays[0].dtype)
+    out = keras.ops.dot_product_attention(*arrays, bias=bias, mask=torch.from_numpy(case.mask), scale=case.scale)
+    return out.detach().cpu().float().numpy()
+
+
+@adapter("onnxruntime")
+def onnx_attention(case):
+    """The operator Attention of opset 23, with its mask, scale and soft cap."""
+    import numpy as np
+    import onnxruntime
+    from onnx import TensorProto, helper
+
+    case.only("scale", "soft_cap", "bias")
+    if case.dtype != "float32":
+        raise ValueError("this adapter has float32 only")
+    mask = case.mask if case.bias is None else np.where(case.mask, case.bias, np.float32(-np.inf))
+    given = {"Q": case.query.transpose(0, 2, 1, 3), "K": case.key.transpose(0, 2, 1, 3),
+             "V": case.value.transpose(0, 2, 1, 3), "M": mask}
+    numbers = {"scale": case.used_scale, "softcap": case.soft_cap or 0.0}
+    node = helper.make_node("Attention", list(given), ["Y"], **numbers)
+    inputs = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+              for name, array in given.items()]
+    graph = helper.make_graph([node], "attention", inputs,
+                              [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {name: np.ascontiguousarray(array) for name, array in given.items()})[0].transpose(0, 2, 1, 3)

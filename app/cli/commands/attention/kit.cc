@@ -111,12 +111,12 @@ std::string in_folder(const KitOptions& options, const std::string& name) {
 }
 
 Answer list_rules(const KitOptions& options) {
-  if (options.format == KitOptions::Format::kText) return {kit_rules_text()};
   Json manifest = kit_manifest_json(options.dtype);
   manifest["cases"] = Json::array();
   for_cases(options,
             [&](const MadeCase& made) { manifest["cases"].push_back(kit_case_json(made)); });
-  return {text_of(manifest)};
+  return answer_in(
+      options.json, [] { return kit_rules_text(); }, [=] { return manifest; });
 }
 
 Answer make(const KitOptions& options, Session& session) {
