@@ -5,48 +5,45 @@
 #include "app/cli/parser/values.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/translate/expressible.h"
 #include "maskctl/translate/models/hf_config.h"
-#include "maskctl/translate/translate.h"
 
 namespace maskctl::app {
 namespace {
 
-/// A mask by what it is called; no chain if its steps are not known.
-struct NamedChain {
+/// A mask by what it is called.
+struct NamedSteps {
   std::string name;
-  std::optional<Chain> chain;
-  std::string unknown;  // why there is no chain
+  KnownSteps steps;
 };
 
-std::vector<NamedChain> layers_of(const ModelConfigOptions& options, Session& session) {
+std::vector<NamedSteps> layers_of(const ModelConfigOptions& options, Session& session) {
   const HfConfig config = load_hf_config(options.file, {options.assume_causal});
   for (const std::string& note : config.notes) session.note(note);
-  std::vector<NamedChain> out;
+  std::vector<NamedSteps> out;
   for (const auto& [layer, layers] : layer_groups(config)) {
-    NamedChain& one = out.emplace_back();
-    one.name = "layers " + layers;
-    if (layer.has_mask) {
-      one.chain = chain_of(layer);
-    } else {
-      one.unknown = layer.type + " has no mask that is known";
-    }
+    out.push_back({"layers " + layers, known_steps(layer)});
   }
   return out;
 }
 
-NamedChain source_of(const std::string& source, const SourceOptions& how, Session& session) {
+NamedSteps source_of(const std::string& source, const SourceOptions& how, Session& session) {
   Loader loader(how, session);
-  const Recognised found = recognise(loader.transformed(loader.read(source).mask));
-  NamedChain out{printable(source), {}, ""};
-  if (found.residue.cells == 0) {
-    out.chain = found.chain;
-  } else {
-    out.unknown = "the steps that recognise finds make other cells";
+  return {printable(source), known_steps(loader.transformed(loader.read(source).mask))};
+}
+
+std::string text_of(const Expressible& found) {
+  switch (found.answer) {
+    case Expressible::Answer::kYes:
+      return "yes";
+    case Expressible::Answer::kCannot:
+      return "cannot: " + found.why;
+    case Expressible::Answer::kNotKnown:
+      return "not known: " + found.why;
   }
-  return out;
+  return "";
 }
 
 }  // namespace
@@ -64,24 +61,17 @@ Answer expressible(const std::string& libraries, const ModelConfigOptions& confi
   for (const std::string& part : parse_list(libraries)) {
     targets.push_back(maskctl::libraries()[parse_choice(part, "--expressible", names)]);
   }
-  std::vector<NamedChain> masks;
+  std::vector<NamedSteps> masks;
   if (!config.file.empty()) masks = layers_of(config, session);
   for (const std::string& source : sources) masks.push_back(source_of(source, how, session));
   Answer out;
-  for (const NamedChain& mask : masks) {
-    const std::string steps = mask.chain ? to_text(*mask.chain) : "(unknown)";
-    out.text += fmt::format("{}: {}\n", mask.name, steps.empty() ? "(no step)" : steps);
+  for (const auto& [name, steps] : masks) {
+    const std::string text = steps.chain ? to_text(*steps.chain) : "(unknown)";
+    out.text += fmt::format("{}: {}\n", name, text.empty() ? "(no step)" : text);
     for (const Library* library : targets) {
-      std::string answer = "not known: " + mask.unknown;
-      bool can = false;
-      if (mask.chain) {
-        const Translation made =
-            translate(*mask.chain, *library, [](const Step& step) { return to_text(Chain{step}); });
-        can = made.ok();
-        answer = can ? "yes" : "cannot: " + made.refusal;
-      }
-      out.text += fmt::format("  {:<17}{}\n", library->name, answer);
-      if (!can) out.status = 1;
+      const Expressible found = expressible(steps, *library);
+      out.text += fmt::format("  {:<17}{}\n", library->name, text_of(found));
+      if (found.answer != Expressible::Answer::kYes) out.status = 1;
     }
   }
   return out;
