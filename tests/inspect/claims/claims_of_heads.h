@@ -1,7 +1,9 @@
-// What makes findings about what the heads of a batch entry have in common true.
+// What makes findings true about what the heads of a batch entry have in common, and about decode
+// steps that are batch entries.
 #pragma once
 
 #include "inspect/claims/claim.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace maskctl::test {
 
@@ -68,6 +70,46 @@ struct Claim<FindingId::kHeadWindow> {
     return sees && other_sees && !cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
            sign * (claim.k() - claim.q()) <= far &&
            claim.count() == far + 1 - sign * (claim.k() - claim.q());
+  }
+};
+
+template <>
+struct Claim<FindingId::kRingSlots> {
+  /// Steps 3 to 10 of a cache of six slots, whose window is compared with the slots.
+  static Tensor steps(bool with_slots) {
+    Tensor out(DType::kBool, {8, 1, 1, 6});
+    for (Index i = 0; i < 48; ++i) {
+      const Index step = 3 + i / 6, slot = i % 6;
+      out.as<std::uint8_t>()[static_cast<std::size_t>(i)] =
+          slot <= step && (!with_slots || slot > step - 6);
+    }
+    return out;
+  }
+  static Example example() {
+    return {.has = "a.npy", .lacks = "b.npy", .arrays = {{"a", steps(true)}, {"b", steps(false)}}};
+  }
+  static CheckedMask question() { return {.start = mask_from_dense(steps(true))}; }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    // Whether entry b sees the keys from `first` on, up to but not with `end`.
+    const auto sees = [&](Index b, Index first, Index end) {
+      for (Index k = 0; k < cells.keys(); ++k)
+        if (cells.open(b, claim.h(), 0, k) != (k >= first && k < end)) return false;
+      return true;
+    };
+    const Index first = claim.b(), lost = claim.k(), keys = cells.keys();
+    bool grows = first > 2 && sees(first - 1, lost, keys);
+    for (Index back = 2; back <= 3 && grows; ++back) {
+      bool any = false;
+      for (Index begin = std::max<Index>(0, lost - 2); begin <= lost; ++begin)
+        any = any || sees(first - back, begin, keys - back + 1);
+      grows = any;
+    }
+    bool loses = claim.count() >= 2 && first == claim.number_after("batch entries ") &&
+                 lost == claim.number_after("from key ") &&
+                 first - 1 == claim.number_after("after batch entry ");
+    for (Index i = 0; i < claim.count(); ++i) loses = loses && sees(first + i, lost + 1 + i, keys);
+    return cells.queries() == 1 && grows && loses;
   }
 };
 

@@ -75,6 +75,7 @@ enum class FindingId : std::uint8_t {
   kFirstBlock,
   kHeadsBorders,
   kHeadWindow,
+  kRingSlots,
   // about the mask and its documents:
   kDocumentLeak,
   kPaddingAttended,

@@ -70,6 +70,7 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, 
   lint_polarity(closed, out);
   lint_future(closed, out);
   lint_alignment(closed, tokens, out);
+  lint_ring(mask, out);
   const LintedMask as_given{mask, uses};
   lint_planes(as_given, closed, out);
   lint_rows(as_given, opened, {real_queries, all_declared, gives_nan}, out);

@@ -33,6 +33,8 @@ void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
 /// Finds queries that are at a wrong position among the keys, and exchanged axes. `tokens`: open in
 /// rows that are declared to be no padding; null if nothing is declared.
 void lint_alignment(const LintedMask& linted, const Mask* tokens, Findings& out);
+/// Finds decode steps, as batch entries, that lose keys after their cache is full.
+void lint_ring(const Mask& mask, Findings& out);
 /// Finds open keys after a query's own key.
 void lint_future(const LintedMask& linted, Findings& out);
 /// Compares batch entries and heads with each other.
