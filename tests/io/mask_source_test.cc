@@ -59,6 +59,19 @@ TEST_CASE("an array that fits one kind is read as that kind") {
   CHECK(kind(bool_tensor({2, 3, 5}, Cells(30))) == ArrayKind::kDense);
 }
 
+TEST_CASE("bools whose rows share no token are no flags of padding") {
+  const Folder folder;
+  const std::string path = folder / "a.npy";
+  write_array(path, bool_tensor({3, 4}, {1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}));
+  const LoadedMask windows = read_mask(path);
+  CHECK(windows.kind == ArrayKind::kDense);
+  REQUIRE(windows.notes.size() == 1);
+  CHECK(contains(windows.notes.front(), "its rows would share no token"));
+  // Prompts padded on the left with answers padded on the right share the tokens between.
+  write_array(path, bool_tensor({2, 4}, {1, 1, 1, 0, 0, 1, 1, 1}), {.force = true});
+  CHECK(contains(error_of(path), "fits several kinds"));
+}
+
 TEST_CASE("each kind of array is read by its own rule") {
   const Folder folder;
   const std::string path = folder / "a.npy";

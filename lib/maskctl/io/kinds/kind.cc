@@ -96,6 +96,19 @@ bool fits_index_lists(const Tensor& array, std::span<const std::int64_t> values)
   return several;
 }
 
+/// Whether some column of a bool array of rank 2 is true in each row that has any true element.
+bool share_token(const Tensor& array) {
+  const auto flags = array.as<std::uint8_t>();
+  const auto tokens = static_cast<std::size_t>(array.extent(1));
+  std::vector<std::uint8_t> shared(tokens, 1);
+  for (std::size_t at = 0; at < flags.size(); at += tokens) {
+    const auto row = flags.subspan(at, tokens);
+    if (std::ranges::count(row, 0) == std::ssize(row)) continue;
+    for (std::size_t i = 0; i < tokens; ++i) shared[i] &= row[i];
+  }
+  return std::ranges::find(shared, 1) != shared.end();
+}
+
 }  // namespace
 
 std::string_view name(ArrayKind kind) {
@@ -209,12 +222,19 @@ KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape) {
   if (shape.size() == 2 && shape[0] == shape[1]) return {{ArrayKind::kDense}};
   if (shape.size() != 1 && shape.size() != 2) return {};
   if (is_integer(dtype)) return {{}, true};
+  if (dtype == DType::kBool && shape.size() == 2) return {{}, true};
   if (shape.size() == 1) return {{ArrayKind::kPadding, ArrayKind::kKeyPadding}};
   return {{ArrayKind::kDense, ArrayKind::kPadding, ArrayKind::kKeyPadding}};
 }
 
 std::vector<ArrayKind> fitting_kinds(const Tensor& array) {
   std::vector<ArrayKind> kinds;
+  if (array.dtype() == DType::kBool) {
+    kinds.push_back(ArrayKind::kDense);
+    if (share_token(array))
+      kinds.insert(kinds.end(), {ArrayKind::kPadding, ArrayKind::kKeyPadding});
+    return kinds;
+  }
   if (!first_not_binary(array.dtype(), array.bytes())) {
     if (array.rank() == 2) kinds.push_back(ArrayKind::kDense);
     kinds.insert(kinds.end(), {ArrayKind::kPadding, ArrayKind::kKeyPadding});

@@ -74,8 +74,8 @@ bool lists_blocks(ArrayKind kind);
 /// kind. A dense array of floats is a bias if its first nonzero number is negative.
 /// - rank 3 and 4: dense.
 /// - rank 2, Q == K: dense (other numbers than 0 and 1 are an error that suggests segments).
-/// - rank 2, Q != K, bool or float: dense, padding or key-padding, which is refused as ambiguous.
-/// - rank 2, Q != K, integers: the values decide, see fitting_kinds.
+/// - rank 2, Q != K, floats: dense, padding or key-padding, which is refused as ambiguous.
+/// - rank 2, Q != K, bools and integers: the values decide, see fitting_kinds.
 /// - rank 1, integers: the values decide. Bool and floats: padding or key-padding, refused.
 struct KindChoice {
   std::vector<ArrayKind> kinds;
@@ -83,7 +83,9 @@ struct KindChoice {
 };
 KindChoice kinds_of_shape(DType dtype, std::span<const Index> shape);
 
-/// The kinds that the values of an integer array of rank 1 or 2 fit.
+/// The kinds that the values of an array of rank 1 or 2 fit, of integers, or of bools of rank 2.
+/// - Bools: dense; padding and key-padding too unless no token is true in all rows that have any,
+///   as the sequences of a batch share some, wherever they are padded.
 /// - All values 0 or 1: padding, key-padding, segments; for rank 2 also dense.
 /// - Rank 2, other values: segments; index-lists too if no row names a key twice, -1 aside, unless
 ///   rows count up from 0, as positions do.

@@ -323,12 +323,17 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
   if (choice.needs_values) {
     const Tensor& values = array.load(options.read, notes);
     choice.kinds = fitting_kinds(values);
-    if (choice.kinds.size() == 1) refuse_look(array, values);
-    if (choice.kinds.size() == 1 && looks_like_positions(values)) {
+    const bool numbers = is_integer(array.dtype) && choice.kinds.size() == 1;
+    if (numbers) refuse_look(array, values);
+    if (numbers && looks_like_positions(values)) {
       throw Error(
           Errc::kInvalidArgument,
           fmt::format("{}: looks like position ids, unless these are segment ids", array.name),
           read_as(std::array{ArrayKind::kPositions, ArrayKind::kSegments}));
+    }
+    if (array.dtype == DType::kBool && choice.kinds.size() == 1) {
+      notes.push_back(fmt::format(
+          "{}: read as dense: as flags of padding, its rows would share no token", array.name));
     }
   }
   if (choice.kinds.empty()) {
