@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -170,16 +171,15 @@ class FutureReader {
   /// cells, and the columns of all their tokens but the first have other cells.
   bool is_corner(const Range& group) const {
     if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
-    const auto seen = [this](Index key) { return seen_[at(key)] != 0; };
     for (Index q = group.begin + 1; q < group.end; ++q) {
-      if (!seen(own(q))) return false;
+      if (!is_seen(own(q))) return false;
     }
-    return !seen(own(group.begin));
+    return !is_seen(own(group.begin));
   }
 
   void count_groups() {
     for (const Range& group : groups_) {
-      if (!seen_.empty() && is_corner(group)) {
+      if (!unseen_.empty() && is_corner(group)) {
         for (Index q = group.begin; q < group.end; ++q) {
           kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] & ~kGroup);
           if (near_[at(q)] > 0) add_other(q, near_run(q));
@@ -197,7 +197,7 @@ class FutureReader {
   }
 
   void add_other(Index q, Run keys) {
-    if (seen_.empty()) seen_.resize(at(plane_.keys()));
+    see(keys);
     mark(q, kOther);
     const Cell cell{0, 0, q, keys.begin};
     if (!out_.first || q < out_.first->query) out_.first = cell;
@@ -208,8 +208,26 @@ class FutureReader {
     widen(out_.q, q, q + 1);
     widen(out_.k, keys.begin, keys.end);
     out_.others += keys.end - keys.begin;
-    std::fill(seen_.begin() + keys.begin, seen_.begin() + keys.end, std::uint8_t{1});
   }
+
+  /// Marks the keys of a cell of Future::others, each once, however many queries have such cells.
+  void see(Run keys) {
+    if (unseen_.empty()) {
+      unseen_.resize(at(plane_.keys()) + 1);
+      std::iota(unseen_.begin(), unseen_.end(), 0);
+    }
+    for (auto key = next_unseen(keys.begin); key < keys.end; key = next_unseen(key + 1)) {
+      unseen_[at(key)] = key + 1;
+    }
+  }
+  std::int32_t next_unseen(std::int32_t key) {
+    while (unseen_[at(key)] != key) {
+      unseen_[at(key)] = unseen_[at(unseen_[at(key)])];  // shortens the path for the next search
+      key = unseen_[at(key)];
+    }
+    return key;
+  }
+  bool is_seen(Index key) const { return unseen_[at(key)] != key; }
 
   void count_kinds() {
     for (Index q = 0; q < plane_.queries(); ++q) {
@@ -218,7 +236,7 @@ class FutureReader {
       out_.q_count += is(q, kOther);
       out_.causal += is_causal(q);
     }
-    out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
+    for (Index key = 0; key + 1 < std::ssize(unseen_); ++key) out_.k_count += is_seen(key);
   }
 
   /// Whether the other cells (open cells of the future in no group) join groups. They do if
@@ -302,8 +320,10 @@ class FutureReader {
   std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
-  std::vector<Range> groups_;       // groups, as ranges of queries
-  std::vector<std::uint8_t> seen_;  // for each key: 1 if a cell of Future::others is in its column
+  std::vector<Range> groups_;  // groups, as ranges of queries
+  // For each key: itself, or, if a cell of Future::others is in its column, a later key before
+  // which all keys have one. Empty without such cells.
+  std::vector<std::int32_t> unseen_;
   std::vector<Run> scratch_;
   Future out_;
 };
