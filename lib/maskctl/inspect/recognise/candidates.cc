@@ -38,6 +38,15 @@ void as_chunks(Chain& chain, const Extent& extent) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a chain leaves a lone cell, for which another one has two more steps, fitted to it.
+bool leaves_lone_cell(const Fitted& one, const Fitted& other) {
+  return one.residue == 1 && !has_arrays(one.chain) && one.chain.size() + 2 <= other.chain.size();
+}
+
+}  // namespace
+
 Candidates::Candidates(const PlanePtr& plane)
     : plane_(plane),
       extent_{plane->queries(), plane->keys()},
@@ -100,7 +109,13 @@ void Candidates::add(Fitted one) {
   // Of two exact chains with arrays, the one with fewer steps wins.
   const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
                     has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
-  if (both ? one.chain.size() > best_.chain.size() : length_ >= 0 && its >= length_) return;
+  constexpr Index kManyCells = 64;  // fewer may well take such steps
+  const bool told = length_ >= 0 && few >= kManyCells;
+  const bool fitted = told && leaves_lone_cell(one, best_);
+  if (told && leaves_lone_cell(best_, one)) return;
+  if (both ? one.chain.size() > best_.chain.size() : !fitted && length_ >= 0 && its >= length_) {
+    return;
+  }
   length_ = its;
   best_ = std::move(one);
 }

@@ -236,9 +236,28 @@ Index DifferingCells::operator()(const PlanePtr& plane) const {
   return out;
 }
 
+namespace {
+
+/// About how many runs, or words, the rows of a large plane are read as, by some of them: rows that
+/// are computed take no memory. 0 for other planes.
+Index runs_of_large(const Plane& plane) {
+  constexpr Index kLarge = Index{1} << 26, kRowsRead = 64;
+  if (plane.queries() * plane.keys() <= kLarge) return 0;
+  const Index step = std::max<Index>(1, plane.queries() / kRowsRead);
+  Index read = 0, runs = 0;
+  for (Index q = 0; q < plane.queries(); q += step, ++read) {
+    plane.rows({q, q + 1}, [&runs](Range, const Keys& keys) {
+      runs += std::ssize(keys.runs) + std::ssize(keys.words);
+    });
+  }
+  return runs * plane.queries() / read;
+}
+
+}  // namespace
+
 Index weight_of(const Plane& plane) {
   const auto* slabs = slabs_of(plane);
-  if (!slabs) return plane.bytes() / 8;
+  if (!slabs) return std::max(plane.bytes() / 8, runs_of_large(plane));
   Index bands = 0;
   for (const Slab& slab : *slabs) bands += std::ssize(slab.bands);
   return bands;

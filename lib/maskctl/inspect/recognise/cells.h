@@ -107,7 +107,8 @@ class DifferingCells {
   Index open_ = 0;
 };
 
-/// The cost of reading the plane once: the number of its bands, or of the words in its memory.
+/// The cost of reading the plane once: the number of its bands, or of the words in its memory, or,
+/// if a large plane computes them, about that of the runs of its rows.
 Index weight_of(const Plane& plane);
 
 /// The largest number that divides key - query of every open cell. 0 if there is no open cell, or

@@ -210,14 +210,34 @@ bool add_positions(const PlanePtr& plane, const RecogniseOptions& options, Candi
   return !chains.empty() && out.exact();
 }
 
+/// Searches the plane without its lone cells, which differ from their neighbours.
+void search_cleaned(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  for (const PlanePtr& cleaned : without_lone_cells(plane)) {
+    const Explained found = explain(cleaned, options.max_steps, true);
+    add_found(cleaned, found, options.max_steps, out);
+    if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
+  }
+}
+
+/// Whether few steps make a large plane of bands but for a few cells. What else a plane may be
+/// takes longer to find out.
+bool add_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
+  // More steps may have been fitted to a lone cell.
+  if (!out.is_plain() || out.chain().size() > 2) search_cleaned(plane, options, out);
+  if (!out.is_plain()) return false;
+  if (!out.exact()) out.add_with_regions(out.chain());
+  if (out.exact()) search_inverse(plane, options, out);
+  return true;
+}
+
 /// Searches rules whose numbers can be read off the plane; then does the same for the plane without
 /// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
-  // Rules that need many bands are guessed faster than searched.
-  const bool guess_first = large && !is_of_few_bands(*plane);
-  if (guess_first && add_guesses(plane, out)) return;
-  add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
+  if (large && (add_plain(plane, options, out) || add_guesses(plane, out))) return;
+  if (!large) add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   if (out.exact()) search_inverse(plane, options, out);
   const bool listed = has_arrays(out.chain()) || has_long_lists(out.chain());
   if (out.is_short() || (large && out.exact() && !listed)) return;
@@ -231,11 +251,7 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());
   if (odd && add_positions(plane, options, out) && large) return;
   if (out.is_plain()) return;
-  for (const PlanePtr& cleaned : without_lone_cells(plane)) {
-    const Explained found = explain(cleaned, options.max_steps, true);
-    add_found(cleaned, found, options.max_steps, out);
-    if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
-  }
+  if (!large) search_cleaned(plane, options, out);
   if (!out.exact()) out.fit(out.chain());
   const bool doubtful = has_arrays(out.chain()) || has_long_lists(out.chain()) || !out.exact();
   if (!large && doubtful) {

@@ -10,6 +10,8 @@
 namespace maskctl::recognition {
 namespace {
 
+constexpr Index kMostBlocks = Index{1} << 28;  // of a map, which has a row of blocks per query
+
 /// The size of blocks, and the diagonal (key - query) past which they are cut, if any is.
 struct Cut {
   Index size = 0;
@@ -40,6 +42,7 @@ std::optional<Chain> row_blocks_chain(const PlanePtr& plane) {
   const auto cut = cut_of(*plane);
   if (!cut) return std::nullopt;
   const Index columns = ceil_div(extent.keys, cut->size);
+  if (columns > kMostBlocks / extent.queries) return std::nullopt;
   step::Block rule;
   rule.q_size = 1;
   rule.k_size = cut->size;

@@ -45,6 +45,21 @@ std::vector<Range> free_tokens(const Plane& closed) {
   return ranges_of(free);
 }
 
+/// Whether most queries of a large plane see a single key on a diagonal: their classes would be
+/// single tokens, which a band says shorter.
+bool are_single_tokens(const Plane& plane) {
+  constexpr Index kMany = Index{1} << 18;
+  const auto* slabs = slabs_of(plane);
+  if (!slabs || plane.queries() < kMany) return false;
+  Index rows = 0;
+  for (const Slab& slab : *slabs) {
+    if (slab.bands.size() != 1) continue;
+    const Band& band = slab.bands.front();
+    if (band.begin_slope && band.end_slope && band.end - band.begin == 1) rows += slab.q.size();
+  }
+  return 2 * rows > plane.queries();
+}
+
 class Search {
  public:
   explicit Search(const PlanePtr& plane) : queries_(plane->queries()), keys_(plane->keys()) {
@@ -141,6 +156,7 @@ class Search {
       const Diagonals span = diagonals(*left.open).value_or(Diagonals{-queries_, -queries_});
       moves.push_back({span, diagonal_band(queries_, keys_, span.low, span.high), left.open});
     } else if (kind == kClasses) {
+      if (are_single_tokens(*left.open)) return moves;
       Classes classes = connected(*left.open, false);
       PlanePtr cells = plane_of(classes, queries_, keys_);
       moves.push_back({std::move(classes), std::move(cells), left.open});
