@@ -21,5 +21,16 @@ TEST_CASE("a long pipeline is summarised by counting equal batch entries") {
   CHECK(summary_text({}).empty());
 }
 
+TEST_CASE("a summary says what is in the scopes of heads") {
+  std::string many;
+  for (int b = 0; b < 12; ++b) {
+    many += (b == 0 ? "batch:" : " | batch:") + std::to_string(b) +
+            (b < 9 ? "{heads:0{doc:lens=4+5 | causal} | heads:1{window:keys=3}}"
+                   : "{heads:0{doc:lens=2+3+4 | causal} | heads:1{window:keys=4}}");
+  }
+  CHECK(summary_text(chain_of(many)) ==
+        "(12 batches: heads{doc of 2 to 3 documents | causal} | heads{window})");
+}
+
 }  // namespace
 }  // namespace maskctl::test

@@ -71,6 +71,9 @@ class RecogniseLines {
         R"(\npipeline    (no rule; nearest: )?(none: every cell is open|.*)\n)");
     if (!std::regex_search(whole, m, line)) return "no pipeline";
     pipeline_ = m[2] == "none: every cell is open" ? "every cell open" : m[2].str();
+    if (pipeline_ == "no rule") {
+      pipeline_ = 2 * open_cells(cells_) > std::ssize(cells_.cells) ? "every cell open" : "not";
+    }
     if (pipeline_ != made_of_) {
       made_of_ = "";
       const std::string unfit =
@@ -105,6 +108,8 @@ class RecogniseLines {
            return number_said(m[2]) == open && number_said(m[3]) == all &&
                   is_percent(m[1], open, all);
          }},
+        {"pipeline    no rule",
+         [this](const auto&) { return 2 * cells_off_a_band(cells_) > fewer(); }},
         {"pipeline    no rule; nearest: (.*); --all prints the pipeline",
          [this](const auto& m) { return summary_holds(m[1]) && is_nearest(); }},
         {"pipeline    no rule; nearest: (.*)",
@@ -180,21 +185,34 @@ class RecogniseLines {
     return std::ssize(ids);
   }
 
+  /// The names of steps, those of a scope in braces behind its own, and their documents.
+  static void add_words(const Chain& chain, std::string& names, std::vector<Index>& documents) {
+    const auto add = [&](const std::string& word, Index count) {
+      names += (names.empty() ? "" : "|") + word;
+      documents.push_back(count);
+    };
+    for (const Step& step : chain) {
+      const auto* scoped = step.get_if<step::Scoped>();
+      add(std::string(info_of(step).name), scoped ? -1 : documents_in_step(step));
+      if (!scoped) continue;
+      add("{", -1);
+      add_words(scoped->chain, names, documents);
+      add("}", -1);
+    }
+  }
+
   /// Judges a summary: each part in brackets counts batches whose steps have these names and this
   /// many documents; text outside of brackets must be in the pipeline.
   bool summary_holds(const std::string& text) const {
     static const std::regex brackets(R"(\(([^()]*)\))"), part(R"((\d+) batch(?:es)?: ([^;]+))"),
-        word(R"(([a-z-]+)(?: of (\d+)(?: to (\d+))? documents?)?)");
+        word(R"(([a-z-]+|[{}])(?: of (\d+)(?: to (\d+))? documents?)?)");
     std::map<std::string, std::pair<Index, std::vector<std::vector<Index>>>> of_names;
     for (const Step& step : load_chain(std::array{pipeline_}, files_)) {
       const auto* scoped = step.get_if<step::Scoped>();
       if (!scoped || scoped->axis != step::Scoped::Axis::kBatch) continue;
       std::string names;
       std::vector<Index> documents;
-      for (const Step& inner : scoped->chain) {
-        names += (names.empty() ? "" : "|") + std::string(info_of(inner).name);
-        documents.push_back(documents_in_step(inner));
-      }
+      add_words(scoped->chain, names, documents);
       auto& [batches, counts] = of_names[names];
       for (const Range& range : scoped->members) batches += range.size();
       counts.push_back(documents);

@@ -133,7 +133,15 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
     found.chain = std::move(chain);
     found.residue = std::move(residue);
   }
+  if (2 * least > few) {
+    found.chain = open == few ? Chain{Step{step::Not{}}} : Chain{};
+    found.residue = residue_of(mask, found.chain);
+  }
   return found;
+}
+
+bool says_nothing(const Chain& chain) {
+  return chain.empty() || (chain.size() == 1 && chain.front().is<step::Not>());
 }
 
 }  // namespace maskctl

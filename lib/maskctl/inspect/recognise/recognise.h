@@ -59,7 +59,10 @@ Recognised regions_as_cells(Recognised found, const Mask& mask);
 
 /// Where more than a twentieth of the open (or closed) cells remain unexplained, or several arrays
 /// leave some, no rule makes the mask: it becomes `irregular`, and arrays, which were only guessed,
-/// make way for the nearest chain without any. Returns all other descriptions as they are.
+/// make way for the nearest chain without any, or, where that leaves more than half of the open (or
+/// closed) cells, for one that says nothing. Returns all other descriptions as they are.
 Recognised without_guesses(Recognised found, const Mask& mask);
+/// Whether the steps open all cells of a mask, or none, whatever its shape.
+bool says_nothing(const Chain& chain);
 
 }  // namespace maskctl

@@ -39,8 +39,8 @@ std::optional<Index> documents_count(const Step& step) {
   return std::ssize(different);
 }
 
-/// Batches whose steps have the same names: how many, and the least and most documents of each
-/// step.
+/// Batches whose steps have the same words: how many, and the least and most documents of each
+/// word.
 struct AlikeBatches {
   Index batches = 0;
   std::vector<std::pair<Index, Index>> documents;
@@ -53,30 +53,44 @@ std::string step_text(const std::string& name, const std::pair<Index, Index>& do
                        : fmt::format("{} of {} to {} documents", name, least, most);
 }
 
+/// The words of a chain, and for each the number of documents, -1 for words without any. Steps in
+/// scopes follow the scope in braces.
+void add_words(const Chain& chain, std::vector<std::string>& words, std::vector<Index>& documents) {
+  const auto add = [&](std::string_view word, Index count = -1) {
+    words.emplace_back(word);
+    documents.push_back(count);
+  };
+  for (const Step& step : chain) {
+    if (&step != &chain.front()) add(" | ");
+    add(info_of(step).name, documents_count(step).value_or(-1));
+    if (!step.row().scope) continue;
+    add("{");
+    add_words(*chain_of(step), words, documents);
+    add("}");
+  }
+}
+
 std::string scopes_text(std::span<const Step> scopes) {
   std::map<std::vector<std::string>, AlikeBatches> groups;
   for (const Step& scope : scopes) {
-    std::vector<std::string> names;
-    for (const Step& step : *chain_of(scope)) names.emplace_back(info_of(step).name);
-    AlikeBatches& its = groups[names];
+    std::vector<std::string> words;
+    std::vector<Index> documents;
+    add_words(*chain_of(scope), words, documents);
+    AlikeBatches& its = groups[words];
     its.batches += batches_of(scope);
-    its.documents.resize(names.size(), {-1, -1});
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto count = documents_count((*chain_of(scope))[i]);
-      if (!count) continue;
+    its.documents.resize(words.size(), {-1, -1});
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (documents[i] < 0) continue;
       auto& [least, most] = its.documents[i];
-      least = least < 0 ? *count : std::min(least, *count);
-      most = std::max(most, *count);
+      least = least < 0 ? documents[i] : std::min(least, documents[i]);
+      most = std::max(most, documents[i]);
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [names, its] : groups) {
-    std::vector<std::string> steps;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      steps.push_back(step_text(names[i], its.documents[i]));
-    }
-    parts.push_back(
-        fmt::format("{}: {}", counted(its.batches, "batch", "batches"), joined(steps, " | ")));
+  for (const auto& [words, its] : groups) {
+    std::string steps;
+    for (std::size_t i = 0; i < words.size(); ++i) steps += step_text(words[i], its.documents[i]);
+    parts.push_back(fmt::format("{}: {}", counted(its.batches, "batch", "batches"), steps));
   }
   return "(" + joined(parts, "; ") + ")";
 }
