@@ -22,6 +22,7 @@ inline const std::vector<std::regex>& clauses() {
   static const std::vector<std::regex> all = [] {
     const std::string numbers = kRangesSaid, state = "(?:open|closed)";
     const std::string side = "(?:-?\\d+|none)";
+    const std::string span = "(?:from -?\\d+ to -?\\d+|at least -?\\d+|at most -?\\d+|any)";
     const std::string by_shift = R"((?: \(moved by K - Q = -?\d+, as by the other alignment\))?)";
     const std::string end = R"((?=$| and | \(batch| \(head| \(all |; |, and | in each document))";
     const std::string region = "(?:the (?:rows? of quer(?:y|ies)|columns? of keys?) " + numbers +
@@ -31,6 +32,7 @@ inline const std::vector<std::regex>& clauses() {
         "window left " + side + " instead of " + side + by_shift,
         "window right " + side + " instead of " + side +
             R"((?: \(causal offset -?\d+ instead of -?\d+\))?)" + by_shift,
+        "key - query " + span + " instead of " + span,
         "causal offset -?\\d+ instead of -?\\d+" + by_shift,
         "the causal rule missing" + by_shift,
         "a causal rule" + by_shift,

@@ -55,6 +55,15 @@ class StepsSaid {
         return a->is_causal && b->high && n(2) == a->offset &&
                n(1) == a->offset + *b->high - *a->high && alignment_holds(3, a->high, b->high);
       }
+      static const std::string span = "(from -?\\d+ to -?\\d+|at least -?\\d+|at most -?\\d+|any)";
+      if (is("key - query " + span + " instead of " + span)) {
+        const auto words = [&](const Sides& sides) {
+          if (!sides.low) return sides.high ? "at most " + text(*sides.high) : std::string("any");
+          return sides.high ? "from " + text(*sides.low) + " to " + text(*sides.high)
+                            : "at least " + text(*sides.low);
+        };
+        return m[1] == words(*b) && m[2] == words(*a) && m[1] != m[2];
+      }
       if (is("the causal rule missing" + other)) return a->is_causal && !b->high;
       if (is("a causal rule" + other)) return b->is_causal && !a->high;
       if (is("window (?:and causal )?offset (-?\\d+) instead of (-?\\d+)(?:, as by window left "

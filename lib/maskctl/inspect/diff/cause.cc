@@ -61,6 +61,7 @@ class Claim {
     chains(&PairCause::edit, out_.edit);
     if (wants_pipelines()) pipelines();
     measure();
+    if (explains_little()) forget();
     out_.kind = kind();
     out_.text = text();
     const auto forms = pairs_.size() == 1
@@ -283,6 +284,18 @@ class Claim {
 
   const Wording& wording(const PairCause& cause) const {
     return out_.by_pipelines && cause.chains ? cause.chains->wording : cause.wording;
+  }
+
+  /// Whether most of the cells that differ, and many, are left to be told: then what was found does
+  /// not say why they differ.
+  bool explains_little() const {
+    const Index left = untold().cells;
+    return left > static_cast<Index>(Residue::kListed) && 2 * left > found_.only_a + found_.only_b;
+  }
+  void forget() {
+    for (PlanePair& pair : pairs_) pair.cause = {{"irregular", ""}, {}, {}, 0};
+    out_ = {};
+    out_.edit_residue = differences();
   }
 
   std::string kind() const {

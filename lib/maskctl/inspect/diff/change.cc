@@ -117,6 +117,18 @@ std::optional<Limits> limits_of(const Step& step, Index shift) {
 
 namespace {
 
+/// Whether the centre of the steps, from which left= and right= count, is outside of the diagonals.
+bool are_beside(const Limits& limits, Index centre) {
+  return (limits.low && *limits.low > centre) || (limits.high && *limits.high < centre);
+}
+
+/// "from 3 to 9", "at least 3", "at most -13".
+std::string span_words(const Limits& limits) {
+  if (limits.low && limits.high) return fmt::format("from {} to {}", *limits.low, *limits.high);
+  if (limits.low) return fmt::format("at least {}", *limits.low);
+  return limits.high ? fmt::format("at most {}", *limits.high) : "any";
+}
+
 /// Words for how the diagonals that two steps keep differ; nothing if they are equal. `shift` is
 /// the number of keys minus that of queries: a move by as much is a change of alignment.
 MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
@@ -133,12 +145,17 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   Reason out = Reason::unchanged();
   if (sides && together && a.low && a.high) {
     out.compare(a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
-    if (a.high == a.centre && a.offset == 0) {
+    if (a.high == a.centre && a.offset == 0 && *b.low <= a.centre) {
       // A window without future keys that is moved as a whole also equals one with another left
       // side and a causal offset, so this is worded too.
       out.words += fmt::format(", as by window left {} and causal offset {}",
                                instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
     }
+    return out;
+  }
+  const bool windows = a.low || b.low || !a.causal;
+  if (windows && !by_shift && (are_beside(a, a.centre) || are_beside(b, a.centre))) {
+    out.add(fmt::format("key - query {} instead of {}", span_words(b), span_words(a)));
     return out;
   }
   if (a.low != b.low) {
