@@ -131,6 +131,17 @@ TEST_CASE("bias form: a slope with one wrong cell is not called ALiBi") {
         BiasPlane::Form::kIrregular);
 }
 
+TEST_CASE("bias form: numbers at one distance alone are no slope") {
+  const auto one = [](Index, Index q, Index k) { return q == 1 && k == 0 ? -0.5 : 0.0; };
+  const BiasForm pair = bias_form(made(DType::kFloat32, 1, 2, 2, one));
+  CHECK(pair.planes[0].form == BiasPlane::Form::kParts);
+  CHECK(bias_text(pair).front() ==
+        "-0.5 (unnormalised weights times 0.607) in query 1, key 0, and 0 elsewhere");
+  const auto far = [](Index, Index q, Index k) { return -0.5 * static_cast<double>(q - k); };
+  CHECK(bias_form(made(DType::kFloat32, 1, 3, 3, far)).planes[0].form ==
+        BiasPlane::Form::kRelative);
+}
+
 TEST_CASE("bias form: 0 and one negative number are called a mask or a penalty, not buckets") {
   const auto two = [](double third) {
     return bias_form(made(DType::kFloat32, 1, 6, 6, [third](Index, Index q, Index k) {

@@ -50,18 +50,20 @@ struct Cells {
   }
 
   /// Returns the slope for which the number in every open cell is slope * variable(q, k); NaN if
-  /// there is none.
+  /// there is none, and if the variable has one size alone, 0 aside: any number would then give
+  /// a slope.
   template <typename F>
   double slope(const F& variable) const {
     double value_sum = 0;
-    double farthest = 0;
+    double farthest = 0, nearest = 0;
     each_open([&](Index q, Index k, double value) {
       const double at = variable(q, k);
+      if (at != 0 && (nearest == 0 || std::abs(at) < std::abs(nearest))) nearest = at;
       if (std::abs(at) <= std::abs(farthest)) return;
       farthest = at;
       value_sum = value;
     });
-    if (farthest == 0) return std::numeric_limits<double>::quiet_NaN();
+    if (std::abs(farthest) == std::abs(nearest)) return std::numeric_limits<double>::quiet_NaN();
     const double found = value_sum / farthest;
     bool holds = true;
     each_open(
