@@ -27,7 +27,8 @@ enum class Family : std::uint8_t {
   kWholeDocuments,   // each sees all of itself
   kPaddedDocuments,  // causal in each, padding at the end sees nothing
   kPrefix,
-  kTree,  // each token sees its ancestors
+  kTree,      // each token sees its ancestors
+  kRollouts,  // prompts, each with several answers that do not see each other
 };
 inline constexpr std::array kFamilies{
     std::pair(Family::kCausal, "causal"),
@@ -38,7 +39,12 @@ inline constexpr std::array kFamilies{
     std::pair(Family::kPaddedDocuments, "padded documents"),
     std::pair(Family::kPrefix, "prefix"),
     std::pair(Family::kTree, "tree"),
+    std::pair(Family::kRollouts, "rollouts"),
 };
+
+inline bool is_tree(Family family) {
+  return family == Family::kTree || family == Family::kRollouts;
+}
 
 /// How heads restrict the cells that the family opens.
 enum class Heads : std::uint8_t { kSame, kAllLocal, kLocalAndGlobal, kSinks };
@@ -125,7 +131,7 @@ class FaultDraws {
 
     bool open(Index q, Index k) const {
       const auto of_q = ids[static_cast<std::size_t>(q)], of_k = ids[static_cast<std::size_t>(k)];
-      if (family == Family::kTree) {
+      if (is_tree(family)) {
         while (q > k) q = parent[static_cast<std::size_t>(q)];
         return q == k;
       }
@@ -162,6 +168,22 @@ class FaultDraws {
     return out;
   }
 
+  /// The parent of each token, -1 for the first of a prompt: one or two prompts with two to four
+  /// answers each.
+  std::vector<Index> rollouts(Index tokens) {
+    std::vector<Index> out;
+    for (Index left = tokens; left > 0; left = tokens - std::ssize(out)) {
+      const Index all = pick(0, 1) == 0 || left < 12 ? left : pick(6, left);
+      const Index start = std::ssize(out), prompt = start + pick(1, std::max<Index>(1, all / 2));
+      const Index size = std::max<Index>(1, (start + all - prompt) / pick(2, 4));
+      for (Index i = start; i < start + all; ++i) {
+        const bool begins = i >= prompt && (i - prompt) % size == 0;
+        out.push_back(i == start ? -1 : begins ? prompt - 1 : i - 1);
+      }
+    }
+    return out;
+  }
+
   Rule rule(Family family, Index tokens) {
     Rule out{family, {}, 0, {}};
     const Index real = pick(std::min<Index>(3, tokens), tokens);
@@ -184,6 +206,10 @@ class FaultDraws {
         for (Index i = 0; i < tokens; ++i) {
           out.parent.push_back(i < 2 ? i - 1 : pick(0, 2) > 0 ? i - 1 : pick(0, i - 1));
         }
+        out.ids = numbers(tokens, {tokens});
+        break;
+      case Family::kRollouts:
+        out.parent = rollouts(tokens);
         [[fallthrough]];
       default:
         out.ids = numbers(tokens, {tokens});
@@ -325,7 +351,7 @@ class FaultDraws {
       if (of_q < 0 || of_k < 0 || out.sound.get(b, h, q, k)) return false;
       const bool one_document =
           std::ranges::find_if(ids, [](auto id) { return id > 0; }) == ids.end();
-      if (family == Family::kTree) return k < q;
+      if (is_tree(family)) return k < q;
       return one_document ? k > q : of_q != of_k;
     };
     const auto replan = [&](const Rule& new_rule, const Head& new_head) {
@@ -382,7 +408,7 @@ class FaultDraws {
     }
     out.sound_otherwise = is_sound(out.faulty, rules, of_head);
     out.like_faults = (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||
-                      (family == Family::kTree && is_documents_but_for_leaks(out.sound, of_head));
+                      (is_tree(family) && is_documents_but_for_leaks(out.sound, of_head));
     out.text = std::to_string(batch) + " x " + std::to_string(planes) + " x " +
                std::to_string(tokens) + ", fault at batch " + std::to_string(b) +
                (in_all_heads ? ", all heads" : ", head " + std::to_string(h));
