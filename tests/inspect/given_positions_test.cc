@@ -88,7 +88,9 @@ TEST_CASE("masks at given positions are recognised at them, whatever the positio
     const GivenPositions at{array_of(q), array_of(k)};
     const std::string chain = draw.chain(n);
     const Mask mask = made_at(at, chain, 1, std::ssize(q), std::ssize(k));
-    const Recognised seen = recognise(mask, at);
+    Recognised seen = recognise(mask, at);
+    ArrayNames names([](const std::string& name) { return name + ".npy"; });
+    names.name(seen.chain);
     CAPTURE(i, chain, to_text(seen.chain));
     if (seen.residue.cells == 0) {
       CHECK(differing_cells(apply(full_like(mask), seen.chain), mask) == 0);

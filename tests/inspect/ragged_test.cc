@@ -104,10 +104,10 @@ TEST_CASE("documents with numbers of their own are recognised with lists", "[rec
        {"within:lens=9+12+7+20{causal | prefix:n=3+5+2+8}",
         "within:lens=19+12+17+20{window:keys=3+4+5+3}",
         "within:lens=30+40+50+20+20{batch:1+3{causal}}",
-        "within:q-lens=2+3+4,kv-lens=7+5+9{causal:align=bottom-right | prefix:n=6+4+7}"}) {
+        "within:q-lens=8+9+10,kv-lens=20+15+19{causal:align=bottom-right | prefix:n=17+12+16}"}) {
     CAPTURE(text);
     const bool ragged = std::string_view(text).find("q-lens") != std::string_view::npos;
-    const Mask mask = ragged ? made(9, 21, text) : made(160, 160, text);
+    const Mask mask = ragged ? made(27, 54, text) : made(160, 160, text);
     const Recognised found = recognise(mask);
     CHECK(to_text(found.chain) == text);
     CHECK(found.residue.cells == 0);

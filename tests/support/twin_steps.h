@@ -482,6 +482,10 @@ inline Chain of_document(const Chain& chain, Index document, Index count) {
     if (auto* s = step.get_if<step::Prefix>()) take({&s->each});
     if (auto* s = step.get_if<step::Sinks>()) take({&s->each});
     if (auto* s = step.get_if<step::Dilated>()) take({&s->strides});
+    if (auto* s = step.get_if<step::BlockCausal>()) take({&s->sizes, &s->offsets});
+    if (auto* s = step.get_if<step::Pad>(); s && s->is_lengths) take({&s->valid});
+    if (auto* s = step.get_if<step::KvLengths>()) take({&s->lengths, &s->end});
+    if (auto* s = step.get_if<step::QueryLengths>()) take({&s->lengths});
     auto* scope = step.get_if<step::Scoped>();
     if (!scope || scope->axis == step::Scoped::Axis::kHeads) {
       if (scope) scope->chain = of_document(scope->chain, document, count);

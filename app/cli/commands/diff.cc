@@ -271,12 +271,11 @@ void say_forms(const Both& masks, DiffReport& report) {
   if (report.diff.equal()) return;
   const DiffCause cause = report.cause ? report.cause->cause : DiffCause{};
   if (report.cause && !cause.by_pipelines && cause.edit_residue.cells == 0) return;
-  const auto forms = [&cause](const Mask& mask, const Chain& steps, const Residue& left) {
-    const bool made = cause.by_pipelines && left.cells == 0;
-    return forms_without_step(mask, made ? &steps : nullptr);
+  const auto is_made = [&cause](const Residue& left) {
+    return cause.by_pipelines && left.cells == 0;
   };
-  report.forms_a = forms(masks.a, cause.pipeline_a, cause.residue_a);
-  report.forms_b = forms(masks.b, cause.pipeline_b, cause.residue_b);
+  if (!is_made(cause.residue_a)) report.forms_a = forms_without_step(masks.a);
+  if (!is_made(cause.residue_b)) report.forms_b = forms_without_step(masks.b);
 }
 
 Answer run(const DiffOptions& options, Session& session) {

@@ -109,16 +109,17 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   report.source = source;
   report.mask = loader.transformed(loader.read(source).mask);
   const auto documents = read_documents(options.documents, loader);
-  if (documents) report.leaks = leaks(report.mask, documents_of(*documents, report.mask));
   const auto positions = positions_in(documents);
+  if (documents && !(positions && is_one_sequence(*positions))) {
+    report.leaks = leaks(report.mask, documents_of(*documents, report.mask));
+  }
   const RecogniseOptions how{.max_steps = options.max_steps};
   report.open = report.mask.count();
   report.found = without_guesses(positions ? maskctl::recognise(report.mask, *positions, how)
                                            : maskctl::recognise(report.mask, how),
                                  report.mask);
   if (report.found.irregular) note_row_length(source, report.mask, session);
-  report.forms = forms_without_step(
-      report.mask, report.found.residue.cells == 0 ? &report.found.chain : nullptr);
+  if (report.found.residue.cells > 0) report.forms = forms_without_step(report.mask);
   if (report.found.residue.cells > 0) {
     report.differs = diff(report.mask, maskctl::apply(full_like(report.mask), report.found.chain));
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 #include <regex>
 #include <string>
 #include <vector>
@@ -11,65 +10,6 @@
 #include "inspect/sentences/printed_lines.h"
 
 namespace maskctl::test {
-
-inline std::vector<Index> numbers_said(const std::string& text) {
-  static const std::regex number(R"((\d+)(?:-(\d+)|\*(\d+))?)");
-  std::vector<Index> out;
-  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
-    const Index first = number_said((*at)[1]);
-    const Index last = (*at)[2].matched ? number_said((*at)[2]) : first;
-    const Index times = (*at)[3].matched ? number_said((*at)[3]) : 1;
-    for (Index i = first; i <= last; ++i) out.insert(out.end(), static_cast<std::size_t>(times), i);
-  }
-  return out;
-}
-
-/// Judges "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens":
-/// the plane must have these cells and no others.
-inline bool documents_with_rules_hold(const std::string& text, const Dense& cells, Index b,
-                                      Index h) {
-  static const std::regex form(R"((.*), in documents of ([0-9+*]+) tokens)"),
-      part(R"(documents? ([0-9, -]+) (is|are|sees|see) ([^;]*))"),
-      prefix(R"(causal behind (?:a prefix|prefixes) of ([0-9+*]+))");
-  std::smatch m;
-  if (!std::regex_match(text, m, form)) return false;
-  const std::vector<Index> lengths = numbers_said(m[2]);
-  const std::string parts = m[1];
-  std::vector<Index> prefixes(lengths.size(), -1);
-  for (std::sregex_iterator at(parts.begin(), parts.end(), part), end; at != end; ++at) {
-    const std::vector<Index> documents = numbers_said((*at)[1]);
-    const std::string rule = (*at)[3];
-    std::smatch own;
-    const bool prefixed = std::regex_match(rule, own, prefix);
-    const std::vector<Index> its = prefixed ? numbers_said(own[1]) : std::vector<Index>{};
-    if (prefixed && its.size() != documents.size()) return false;
-    for (std::size_t i = 0; i < documents.size(); ++i) {
-      const auto at_document = static_cast<std::size_t>(documents[i]);
-      if (at_document >= lengths.size() || prefixes[at_document] >= 0) return false;
-      prefixes[at_document] = prefixed ? its[i] : rule == "causal" ? 0 : lengths[at_document];
-    }
-  }
-  if (std::ranges::find(prefixes, -1) != prefixes.end()) return false;
-  if (std::accumulate(lengths.begin(), lengths.end(), Index{0}) > cells.q) return false;
-  const auto document_of = [&](Index token) {
-    std::size_t document = 0;
-    Index end = 0;
-    for (; document < lengths.size(); ++document) {
-      if (token < (end += lengths[document])) break;
-    }
-    return std::pair(document, document < lengths.size() ? token - end + lengths[document] : 0);
-  };
-  for (Index q = 0; q < cells.q; ++q) {
-    for (Index k = 0; k < cells.k; ++k) {
-      const auto [document, at_q] = document_of(q);
-      const auto [other, at_k] = document_of(k);
-      const bool open = document < lengths.size() && document == other &&
-                        (at_k <= at_q || at_k < prefixes[document]);
-      if (cells.get(b, h, q, k) != open) return false;
-    }
-  }
-  return true;
-}
 
 /// Judges "causal, where the keys are of tokens 0-3, 7 (2 times) and of 3 more keys, and query q is
 /// token q".
@@ -126,8 +66,7 @@ inline bool clipped_grid_holds(const std::string& text, const Dense& cells, Inde
 
 /// Any of them, of one plane.
 inline bool form_holds_of(const std::string& words, const Dense& cells, Index b, Index h) {
-  return documents_with_rules_hold(words, cells, b, h) || order_of_keys_holds(words, cells, b, h) ||
-         clipped_grid_holds(words, cells, b, h);
+  return order_of_keys_holds(words, cells, b, h) || clipped_grid_holds(words, cells, b, h);
 }
 
 /// Judges the sentences about the planes of one mask in their order. A sentence is about all

@@ -89,16 +89,15 @@ class PositionSteps {
   explicit PositionSteps(std::vector<PositionRow> rows) : rows_(std::move(rows)) {}
 
   std::vector<Chain> found() const {
-    std::vector<Chain> out;
+    std::vector<Chain> out = bands(std::nullopt);
     const std::optional<Index> first = first_keys();
+    if (!first) return out;
     for (Chain& band : bands(first)) {
-      if (first) {
-        Chain opened = band;
-        opened.push_back({step::Sinks{*first}});
-        opened.push_back({step::Causal{}});
-        out.push_back(std::move(opened));
-        band.push_back({step::Prefix{*first}});
-      }
+      Chain opened = band;
+      opened.push_back({step::Sinks{*first}});
+      opened.push_back({step::Causal{}});
+      out.push_back(std::move(opened));
+      band.push_back({step::Prefix{*first}});
       out.push_back(std::move(band));
     }
     return out;
@@ -274,6 +273,22 @@ std::optional<Chain> chain_at(const Mask& mask, const PositionSide& queries,
 }  // namespace maskctl::recognition
 
 namespace maskctl {
+
+bool is_one_sequence(const GivenPositions& given) {
+  const auto recurs = [](const Tensor& array) {
+    if (array.rank() == 0) return false;
+    const auto numbers = as_int64(array, "positions");
+    const auto size = as_size(array.extent(array.rank() - 1));
+    for (std::size_t at = 0; at < numbers.size(); at += size) {
+      std::vector<std::int64_t> row(numbers.begin() + static_cast<std::ptrdiff_t>(at),
+                                    numbers.begin() + static_cast<std::ptrdiff_t>(at + size));
+      std::ranges::sort(row);
+      if (std::ranges::adjacent_find(row) != row.end()) return true;
+    }
+    return false;
+  };
+  return !recurs(given.q.array) && !recurs(given.kv.array);
+}
 
 Recognised recognise(const Mask& mask, const GivenPositions& given,
                      const RecogniseOptions& options) {

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/classes.h"
 #include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl::recognition {
 
@@ -44,6 +50,28 @@ std::vector<OwnRule> documents_with_rules(const PlanePtr& plane) {
   const Index least = std::ranges::max(out, {}, &OwnRule::prefix).prefix;
   if (all([&](const OwnRule& one) { return one.prefix == std::min(least, one.length); })) return {};
   return out;
+}
+
+std::optional<Chain> chain_of_own_rules(const PlanePtr& plane) {
+  const std::vector<OwnRule> rules = documents_with_rules(plane);
+  if (rules.empty()) return std::nullopt;
+  step::Within out;
+  std::vector<Index> prefixes;
+  std::vector<Range> causal;
+  bool prefixed = false;
+  for (const OwnRule& rule : rules) {
+    const Index at = std::ssize(out.lengths);
+    if (rule.is_causal()) append_range(causal, {at, at + 1});
+    prefixes.push_back(rule.is_causal() ? 0 : rule.prefix);
+    prefixed = prefixed || !(rule.is_causal() || rule.is_full());
+    out.lengths.push_back(rule.length);
+  }
+  if (prefixed) {
+    out.chain = {step::Causal{}, step::Prefix{0, fields::numbers(prefixes)}};
+  } else {
+    out.chain = {step::Scoped{step::Scoped::Axis::kBatch, causal, {step::Causal{}}}};
+  }
+  return Chain{std::move(out)};
 }
 
 }  // namespace maskctl::recognition

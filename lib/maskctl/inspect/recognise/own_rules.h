@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maskctl/mask/plane.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::recognition {
 
@@ -20,8 +21,11 @@ struct OwnRule {
 /// The rule of a square plane; nothing if it has another.
 std::optional<OwnRule> rule_of(const PlanePtr& plane);
 
-/// The documents of a plane, each with its rule; empty for other planes, and where no step is
-/// missing: all are causal, all see all, or all have one prefix.
+/// The documents of a plane, each with its rule; empty for other planes, and where one rule is that
+/// of all: all are causal, all see all, or all have one prefix.
 std::vector<OwnRule> documents_with_rules(const PlanePtr& plane);
+
+/// The chain of documents_with_rules(): a prefix per document, or causal for some of them.
+std::optional<Chain> chain_of_own_rules(const PlanePtr& plane);
 
 }  // namespace maskctl::recognition

@@ -12,6 +12,7 @@
 #include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
+#include "maskctl/inspect/recognise/own_rules.h"
 #include "maskctl/inspect/recognise/packed.h"
 #include "maskctl/inspect/recognise/positions.h"
 #include "maskctl/inspect/recognise/ragged.h"
@@ -246,6 +247,7 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
   if (!out.is_plain_exact()) {
+    if (auto own = chain_of_own_rules(plane)) out.add(std::move(*own));
     for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);
   }
   const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());

@@ -46,6 +46,10 @@ struct GivenPositions {
   NamedArray q, kv;
 };
 
+/// Whether no position recurs on a side of some batch entry: packed sequences start anew, so these
+/// are the tokens of one.
+bool is_one_sequence(const GivenPositions& given);
+
 /// recognise() for tokens at given positions: a step `at` them, where causal, a window, chunks or
 /// first keys there give the mask exactly. Where they do not, or where tokens follow each other,
 /// the steps are found without them. Throws Error(kShape, kInvalidArgument) for positions that are

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <span>
 
@@ -12,45 +11,13 @@
 #include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped_grid.h"
-#include "maskctl/inspect/recognise/own_rules.h"
 #include "maskctl/inspect/recognise/sharing.h"
-#include "maskctl/inspect/recognise/steps.h"
-#include "maskctl/mask/steps/global.h"
-#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
 
 constexpr std::size_t kMostLines = 4, kMostListed = 12;
-using recognition::documents_with_rules;
-using recognition::OwnRule;
-
-/// "documents 0, 2 are causal; document 1 sees all of itself, in documents of 6+9+5 tokens".
-std::string words_of(std::span<const OwnRule> documents) {
-  std::vector<Range> causal, full, prefixed;
-  std::vector<Index> prefixes, lengths;
-  for (Index i = 0; i < std::ssize(documents); ++i) {
-    const OwnRule& one = documents[as_size(i)];
-    lengths.push_back(one.length);
-    const bool is_prefixed = one.prefix > 1 && one.prefix < one.length;
-    append_range(is_prefixed ? prefixed : one.prefix == 1 ? causal : full, {i, i + 1});
-    if (is_prefixed) prefixes.push_back(one.prefix);
-  }
-  std::vector<std::string> parts;
-  const auto add = [&parts](const std::vector<Range>& which, const char* one, const char* many) {
-    if (which.empty()) return;
-    const bool single = which.size() == 1 && which.front().size() == 1;
-    parts.push_back(range_words(which, "document") + (single ? one : many));
-  };
-  add(causal, " is causal", " are causal");
-  add(full, " sees all of itself", " see all of themselves");
-  const std::string their = list_text(prefixes);
-  add(prefixed, (" is causal behind a prefix of " + their).c_str(),
-      (" are causal behind prefixes of " + their).c_str());
-  return joined(parts, "; ") + ", in documents of " + list_text(lengths) + " tokens";
-}
-
 /// For each key the first query that sees it, or the number of queries; nothing unless each query
 /// sees the keys before a border that never moves back.
 std::optional<std::vector<Index>> first_seen(const Plane& plane) {
@@ -104,26 +71,15 @@ std::string order_of_keys(const PlanePtr& plane) {
                      tokens_text(tokens));
 }
 
-/// What a plane without documents is; empty where it is nothing that has words.
+/// What a plane is; empty where it is nothing that has words.
 std::string form_of(const PlanePtr& plane) {
   const auto grid = recognition::clipped_grid_of(*plane);
   return grid ? to_text(*grid) + ", clipped at its borders" : order_of_keys(plane);
 }
 
-/// Whether the chain has global tokens, regions or arrays, which may stand for the rules of single
-/// documents.
-bool has_odd_steps(const Chain& chain) {
-  return recognition::has_arrays(chain) || std::ranges::any_of(chain, [](const Step& step) {
-           const Chain* inner = chain_of(step);
-           return step.is<step::Global>() || step.is<step::Region>() ||
-                  (inner && has_odd_steps(*inner));
-         });
-}
-
 }  // namespace
 
-std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_by) {
-  if (made_by && !has_odd_steps(*made_by)) return {};
+std::vector<std::string> forms_without_step(const Mask& mask) {
   std::vector<std::string> out;
   const auto add = [&out](const std::string& place, const std::string& words) {
     if (!words.empty() && out.size() < kMostLines) out.push_back(place + words);
@@ -132,9 +88,7 @@ std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_
   const auto equal_to = first_equal_planes(mask);
   if (std::ranges::count(equal_to, equal_to.front()) == std::ssize(equal_to)) {
     // All batch entries and heads are equal.
-    const PlanePtr& plane = mask.plane(0, 0);
-    const auto documents = documents_with_rules(plane);
-    add("", !documents.empty() ? words_of(documents) : made_by ? "" : form_of(plane));
+    add("", form_of(mask.plane(0, 0)));
     return out;
   }
   for (Index b = 0; b < mask.batch() && out.size() < kMostLines; ++b) {
@@ -145,11 +99,6 @@ std::vector<std::string> forms_without_step(const Mask& mask, const Chain* made_
       equal = equal && (mask.index_of(b, h) == mask.index_of(b, 0) ||
                         differing_cells(plane, mask.plane(b, h)) == 0);
     }
-    if (const auto documents = documents_with_rules(plane); equal && !documents.empty()) {
-      add(batch, words_of(documents));
-      continue;
-    }
-    if (made_by) continue;
     for (Index h = 0; h < (equal ? 1 : mask.heads()); ++h) {
       add(equal ? batch : fmt::format("batch {}, head {}: ", b, h), form_of(mask.plane(b, h)));
     }

@@ -125,6 +125,7 @@ void ArrayNames::name(Chain& chain) {
       const auto* array = std::get_if<NamedArray>(&value);
       if (!array || array->empty()) continue;
       if (field.type != FieldType::kSource && array->array.elements() <= kMostListed) continue;
+      if (!is_list(*array)) continue;  // it has the name of its SOURCE
       const std::string_view stem = field.stem.empty() ? field.name : field.stem;
       field.set(step, NamedArray{array->array, source_of_(added(array->array, stem).name)});
     }

@@ -161,16 +161,18 @@ struct FixedSizes {
   Index queries = 0, keys = 0, batch = 1;
 
   void take(const Step& step) {
-    if (const Chain* inner = chain_of(step)) take_batch(*inner);
-    if (const auto documents = documents_in(step)) return take(*documents);
+    const auto documents = documents_in(step);
+    if (const Chain* inner = chain_of(step)) take_batch(*inner, documents.has_value());
+    if (documents) return take(*documents);
     if (const auto formula = step.row().formula(step); formula.cells) take(*formula.cells);
   }
 
  private:
-  /// Takes only the number of batch entries from steps inside documents: their tokens are those of
-  /// one document.
-  void take_batch(const Chain& chain) {
+  /// Takes only the number of batch entries from steps inside others: tokens are those of one
+  /// document, and lists there have a number per document.
+  void take_batch(const Chain& chain, bool of_documents) {
     FixedSizes inside;
+    inside.of_documents_ = of_documents_ || of_documents;
     for (const Step& step : chain) inside.take(step);
     batch = std::max(batch, inside.batch);
   }
@@ -195,11 +197,13 @@ struct FixedSizes {
     } else if (expr->kind == Expr::Kind::kDocument) {
       side() = ends_of(expr->lengths).back();
     } else if (expr->kind == Expr::Kind::kOfBatch) {
-      batch = std::max(batch, expr->array.elements());
+      if (!of_documents_) batch = std::max(batch, expr->array.elements());
     } else {
       for (const Expr& part : expr->parts) take(part);
     }
   }
+
+  bool of_documents_ = false;
 };
 
 constexpr Index kMostFlashmaskKeys = Index{1} << 20;
