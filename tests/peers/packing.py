@@ -160,7 +160,7 @@ def page(path, out):
              if word(facts["block"]) == "apart"]
     wrong = sum(word(fact) == "leaks" for fact in added)
     said = {"decay": "a state that fades", "document": "whole documents", "near": "the tokens before a border",
-            "column": "single tokens", "choice": "a choice among tokens", "cell": "single cells", "all": "every token", "unknown": "tokens together"}
+            "column": "single tokens", "choice": "a choice among tokens", "cell": "single cells", "all": "every token", "unknown": "in no pattern that is known"}
     told = [f"* {said[kind]}: {', '.join(names)}" for kind, names in sorted(shapes.items())]
     begin, end = "<!-- tests/peers/packing.py writes from here -->", "<!-- to here -->"
     with open(out) as file:

@@ -241,7 +241,9 @@ class Sees:
 
     def __str__(self):
         batch, tokens = self._probe.subject.shape
-        lines = [f"{batch} x {tokens} tokens, {self._probe.subject.dtype}, {_WAYS[self._probe.way]}, {self.passes} passes"]
+        lines = [f"{batch} x {tokens} tokens, {self._probe.subject.dtype}, {_WAYS[self._probe.way]}, {self.passes} passes; "
+                 + (f"a change is more than {self.floor:.2g} of an output" if self._probe.way == "differences" else
+                    "a product counts from 1e-7 of the largest on")]
         for one in self.verdicts:
             lines.append(f"{one.name:<11}{self._said(one)}")
             where = self.layers.get(one.name)

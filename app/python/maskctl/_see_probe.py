@@ -5,9 +5,9 @@ import numpy as np
 from maskctl._native import Error
 
 _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
-_UNITS = {"bfloat16": 2.0 ** -8, "float16": 2.0 ** -11}  # of rounding; float32's otherwise
-# Units that count as rounding: where none was measured, and where nothing could be.
-_LEAST, _MOST, _MOST_OF_SIXTEEN_BITS = 1 / 8, 32, 4
+# Of a dtype: (the least floor, where no rounding was measured; the floor where none could be). Products of other
+# numbers of rows, as those of experts, round otherwise.
+_FLOORS = {"float32": (2.0 ** -21, 2.0 ** -18), "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9)}
 
 
 class Probe:
@@ -32,10 +32,9 @@ class Probe:
             self.noise, self.floor = float(self._changes(self._outputs(None)).max(initial=0.0)), floor
             return
         self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
-        unit = _UNITS.get(subject.dtype, 2.0 ** -23)
-        most = (_MOST if unit == 2.0 ** -23 else _MOST_OF_SIXTEEN_BITS) * unit
+        least, most = _FLOORS.get(subject.dtype, _FLOORS["float32"])
         rounding = self._rounding_beside(most)
-        self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, _LEAST * unit))
+        self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
 
     def _outputs(self, changed):
         self.passes += 1

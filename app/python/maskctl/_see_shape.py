@@ -48,14 +48,15 @@ def of_documents(profile):
         return decay or Shape("decay", f"the {near.reach} tokens before, until what they move no longer counts: a state that is not "
                               "reset and fades")
     able = later.any(0)
+    places = profile.tokens[reaching]
+    far = leak[:, reaching][later[:, reaching]].mean() > 0.6 if later[:, reaching].any() else False
+    if far and len(places) < min(8, able.sum()) and _ends(profile.forbidden, places, profile.tokens):
+        return Shape("near", f"the last {len(places)} tokens of a document reach all that follows: a convolution of width "
+                     f"{len(places) + 1}, whose outputs a state or attention hands on", reach=len(places))
     if reaching.sum() <= max(1, 0.15 * able.sum()) and able.sum() >= 4:
-        places = profile.tokens[reaching]
         if leak.sum() == 1:
             return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
-        if leak[:, reaching][later[:, reaching]].mean() > 0.6:  # far, not only over the border
-            if _ends(profile.forbidden, places, profile.tokens) and len(places) < 8:
-                return Shape("near", f"the last {len(places)} tokens of a document reach all that follows: a convolution of width "
-                             f"{len(places) + 1}, whose outputs a state or attention hands on", reach=len(places))
+        if far:  # not only over the border
             return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone "
                          f"reach{'es' if len(places) == 1 else ''} other documents: a sink, or a token that all see")
     if _is_choice(profile.forbidden & (distance > 0), leak, profile):

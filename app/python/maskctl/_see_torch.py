@@ -34,7 +34,7 @@ class Torch:
         batch_size = self.shape[0]
         self.takes_copies = all(one.shape[:1] == (batch_size,) for one in self.arguments.values()
                                 if isinstance(one, torch.Tensor))
-        if "use_cache" not in self.arguments and _takes(model, "use_cache"):
+        if "" not in self.arguments and "use_cache" not in self.arguments and _takes_cache(model):
             self.arguments["use_cache"] = False
         self._note_dropout()
 
@@ -216,10 +216,13 @@ def _modules(model):
     return list(model.modules()) if isinstance(model, torch.nn.Module) else []
 
 
-def _takes(model, name):
+def _takes_cache(model):
+    """Whether a model has an argument use_cache, perhaps among others that it hands on."""
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     function = model.forward if isinstance(model, torch.nn.Module) else model
     try:
-        return name in inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
+    hands_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return "use_cache" in parameters or (hands_on and hasattr(getattr(model, "config", None), "use_cache"))
