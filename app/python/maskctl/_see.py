@@ -287,7 +287,11 @@ class _Guilty:
     def __init__(self, subject, verdict, floor):
         self.name = self.module = self.probe = None
         self.count = self.asked = self.unasked = 0
-        module = None
+        module, rectangles = None, [(verdict.sources, verdict.targets)]
+        if verdict.input is not None:
+            alone = np.zeros_like(verdict.sources)
+            alone[verdict.input] = True
+            rectangles.append((alone, verdict.targets))
         while True:
             leaking = None
             for name, one, layer in subject.layers(module):
@@ -295,7 +299,7 @@ class _Guilty:
                 self.unasked += probe is None
                 if probe is None:
                     continue
-                leaks = probe.touch([(verdict.sources, verdict.targets)])[0].any()
+                leaks = any(touched.any() for touched in probe.touch(rectangles))
                 if module is None:
                     self.asked, self.count = self.asked + 1, self.count + int(leaks)
                 if leaks and leaking is None:
