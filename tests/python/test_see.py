@@ -116,7 +116,7 @@ def test_a_leak_between_documents_has_a_shape(kind):
 def test_a_look_into_the_future_has_a_shape(kind, cells):
     answer = maskctl.see(through(cells), TOKENS[:1])
     assert question(answer, "future").shape.kind == kind and not answer
-    assert maskctl.see(through(cells), TOKENS[:1], causal=False)
+    assert maskctl.see(through(cells), TOKENS, causal=False)  # of which entries alone are asked about
 
 
 def test_padding_and_entries_are_asked_about():
@@ -141,6 +141,17 @@ def test_noise_raises_the_floor_and_is_said():
     answer = maskctl.see(noisy, TOKENS, segments=IDS)
     assert answer and "two equal runs differ" in str(answer) and answer.floor >= answer.data.noise > 0
     assert not maskctl.see(lambda x: noisy(x) + through(np.tri(T))(x), TOKENS, segments=IDS)
+
+
+def test_what_cannot_be_told_is_not_known():
+    draw = np.random.default_rng(5)
+    with pytest.raises(Error, match="two equal runs differ by .*; make the model deterministic"):
+        maskctl.see(lambda x: draw.standard_normal((*x.shape, E)), TOKENS)
+    spoils = lambda x: np.where((np.arange(T) == 4)[:, None], np.nan, through(PACKED)(x))
+    answer = maskctl.see(spoils, TOKENS, segments=IDS)
+    assert answer.status == 2 and not answer and "2 outputs are not finite" in str(answer)
+    answer = maskctl.see(through(PACKED), np.arange(1)[:, None].repeat(T, 1), causal=False)
+    assert answer.status == 2 and "nothing was asked" in str(answer)
 
 
 def test_numbers_and_single_rows_are_taken():

@@ -145,7 +145,7 @@ class Sees:
         elif probe.entries_mix:
             self.verdicts.append(_see_questions.Verdict("batch", True, True, ""))
         if probe.unread.any():
-            self.notes.append(f"{int(probe.unread.sum())} outputs are not finite: what reaches them is not seen")
+            self.notes.append(f"{int(probe.unread.sum())} outputs are not finite: what reaches them is not known")
 
     def _explain(self, layers):
         for verdict in self.verdicts:
@@ -219,17 +219,21 @@ class Sees:
         return Mask((amounts > 0)[:, None], "dense", name="sees")
 
     def __bool__(self):
-        return not any(one.leaks for one in self.verdicts)
+        return self.status == 0
 
     @property
     def status(self):
-        return 0 if self else 1
+        """0: nothing reaches what it may not; 1: something does; 2: not known, as nothing was asked, or outputs are
+        not finite."""
+        if any(one.leaks for one in self.verdicts):
+            return 1
+        return 2 if not self.verdicts or self._probe.unread.any() else 0
 
     @property
     def data(self):
         """The answer as a dict of plain values."""
         batch, tokens = self._probe.subject.shape
-        return Record(batch=batch, tokens=tokens, way=self._probe.way, passes=self.passes, dtype=self._probe.subject.dtype,
+        return Record(schema="maskctl.see/1", batch=batch, tokens=tokens, way=self._probe.way, passes=self.passes, dtype=self._probe.subject.dtype,
                       noise=self._probe.noise, floor=self.floor, holds=bool(self), notes=list(self.notes),
                       questions=[self._record(one) for one in self.verdicts])
 

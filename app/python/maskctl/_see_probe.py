@@ -8,6 +8,7 @@ _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so 
 # Of a dtype: (the least floor, where no rounding was measured; the floor where none could be). Products of other
 # numbers of rows, as those of experts, round otherwise.
 _FLOORS = {"float32": (2.0 ** -21, 2.0 ** -18), "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9)}
+_MOST_NOISE = 0.2  # a floor above it hides leaks
 
 
 class Probe:
@@ -32,6 +33,9 @@ class Probe:
             self.noise, self.floor = float(self._changes(self._outputs(None)).max(initial=0.0)), floor
             return
         self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
+        if not 8 * self.noise < _MOST_NOISE:
+            raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
+                        "model deterministic, as by model.eval() or a fixed seed")
         least, most = _FLOORS.get(subject.dtype, _FLOORS["float32"])
         rounding = self._rounding_beside(most)
         self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
