@@ -46,7 +46,8 @@ std::span<const Rule> rules_of_masks() {
         {{1, 2, 2, 300, 300}, "causal"}}},
       {"causal.top-left",
        "Alignment top-left stands the first query at the first key: causal opens where k <= q.",
-       "flash-attention since 2.1, FlashInfer, vLLM, SGLang, MLX and onnxruntime: bottom-right",
+       "flash-attention since 2.1, FlashInfer, vLLM, SGLang, MLX and GroupQueryAttention of "
+       "onnxruntime: bottom-right",
        Asks::kOut,
        {{{1, 2, 2, 5, 12}, "causal:align=top-left"},
         {{1, 2, 2, 64, 150}, "causal:align=top-left"},
