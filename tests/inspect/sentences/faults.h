@@ -79,7 +79,8 @@ struct FaultyMask {
   /// True if the faulty mask is also a sound mask of the family, with other borders or windows.
   bool sound_otherwise = false;
   /// True if the sound mask looks like a faulty one: all its planes differ from masks without
-  /// windows, or from masks of documents, in only a few cells, which look like holes or leaks.
+  /// windows, or from masks of documents, in only a few cells, which look like holes or leaks; or
+  /// windows in all heads cut answers off their prompts, so that they look like documents.
   bool like_faults = false;
   std::string text;
 
@@ -407,8 +408,10 @@ class FaultDraws {
         break;
     }
     out.sound_otherwise = is_sound(out.faulty, rules, of_head);
-    out.like_faults = (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||
-                      (is_tree(family) && is_documents_but_for_leaks(out.sound, of_head));
+    out.like_faults =
+        (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||
+        (is_tree(family) && is_documents_but_for_leaks(out.sound, of_head)) ||
+        (family == Family::kRollouts && (heads == Heads::kAllLocal || heads == Heads::kSinks));
     out.text = std::to_string(batch) + " x " + std::to_string(planes) + " x " +
                std::to_string(tokens) + ", fault at batch " + std::to_string(b) +
                (in_all_heads ? ", all heads" : ", head " + std::to_string(h));

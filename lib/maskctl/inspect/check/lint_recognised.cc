@@ -21,6 +21,7 @@
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/tree.h"
 
 namespace maskctl {
 
@@ -260,6 +261,16 @@ std::vector<Index> lengths_in(const PlanePtr& plane, recognition::KnownPlanes& p
   return {};
 }
 
+/// Whether a head sees some of what another one sees, and that is exactly a tree: a window that
+/// cuts the answers off their prompt makes them look like documents.
+bool is_part_of_tree(const PlanePtr& head, const PlanePtr& other,
+                     recognition::KnownPlanes& planes) {
+  if (combine(Op::kSub, head, other)->count() > 0) return false;
+  const Recognised found = recognise(Mask(other), {.guess = false}, planes);
+  return !found.irregular && found.residue.cells == 0 && found.chain.size() == 1 &&
+         found.chain.front().is<step::Tree>();
+}
+
 /// Finds documents across whose borders a head sees and another head of the batch entry does not.
 /// All heads have the same tokens, and thus should have the same documents.
 void lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& planes,
@@ -279,6 +290,7 @@ void lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& p
       if (crossings.in(b, h).cells > 0) return false;
       for (other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
+        if (is_part_of_tree(mask.plane(b, h), mask.plane(b, other), planes)) continue;
         if (!chunks || !lengths_in(mask.plane(b, other), planes).empty()) return true;
       }
       return false;
@@ -307,6 +319,7 @@ Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& planes) {
       if (crossings.in(b, h).cells > 0) continue;
       for (Index other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
+        if (is_part_of_tree(mask.plane(b, h), mask.plane(b, other), planes)) continue;
         return {documents_differ(pattern, b, h, other, at->second, crossings.in(b, other))};
       }
     }
