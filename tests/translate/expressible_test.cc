@@ -13,11 +13,11 @@ using Answer = Expressible::Answer;
 
 TEST_CASE("what is said of cells is what translate does with steps that make them") {
   for (const char* text : {"causal", "window:keys=4", "doc:lens=5+11 | causal", "chunk:size=4",
-                           "prefix:n=3 | causal", "pad:lens=7", "dilated:stride=2", ""}) {
-    const Mask mask = test::applied(text, Mask(full_plane(16, 16)));
+                           "prefix:n=3 | causal", "pad:lens=7", "dilated:stride=2"}) {
+    const Mask mask = maskctl::apply(Mask(full_plane(16, 16)), test::bound(text));
     const KnownSteps steps = known_steps(mask);
     REQUIRE(steps.chain);
-    CHECK(differing_cells(apply(full_like(mask), *steps.chain), mask) == 0);
+    CHECK(differing_cells(maskctl::apply(full_like(mask), *steps.chain), mask) == 0);
     for (const Library* library : libraries()) {
       INFO(text << ", " << library->name);
       const Translation made =
@@ -32,8 +32,11 @@ TEST_CASE("what is said of cells is what translate does with steps that make the
 
 TEST_CASE("no library is said to lack masks whose steps are not known") {
   const KnownSteps random =
-      known_steps(test::applied("random:sparsity=0.5", Mask(full_plane(16, 16))));
-  const KnownSteps layer = known_steps(HfLayer{.type = "mamba", .has_mask = false});
+      known_steps(maskctl::apply(Mask(full_plane(16, 16)), test::bound("random:sparsity=0.5")));
+  HfLayer without_mask;
+  without_mask.type = "mamba";
+  without_mask.has_mask = false;
+  const KnownSteps layer = known_steps(without_mask);
   for (const KnownSteps& steps : {random, layer}) {
     CHECK_FALSE(steps.chain);
     for (const Library* library : libraries()) {
