@@ -63,6 +63,7 @@ const std::map<std::string, Layer> kLayers = {
        "steps/edits.h",
        "steps/expr.h",
        "steps/field.h",
+       "steps/grid.h",
        "steps/guess.h",
        "steps/neighbourhood.h",
        "steps/positions.h",

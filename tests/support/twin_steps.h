@@ -18,6 +18,7 @@
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/grid.h"
 #include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/pad.h"
@@ -601,6 +602,53 @@ inline Dense run_rule(const Dense& m, const step::At& s) {
   });
 }
 
+/// What the chain makes of open and of closed cells at the places of the tokens, found by walking
+/// through the grid in its order.
+inline Dense run_rule(const Dense& m, const step::Grid& s) {
+  const std::size_t dimensions = s.shape.size();
+  Index tokens = 1;
+  for (const Index extent : s.shape) tokens *= extent;
+  if (m.q != m.k || tokens < 1 || s.origin + tokens > m.k) throw Refused("grid");
+  const std::vector<Index> tile = s.tile.empty() ? std::vector<Index>(dimensions, 1) : s.tile;
+  // The coordinates of each token: sorted by tile and then inside of it, or by Morton's code.
+  std::vector<std::pair<std::vector<Index>, std::vector<Index>>> order;
+  for (Index cell = 0; cell < tokens; ++cell) {
+    std::vector<Index> at(dimensions), key;
+    for (Index i = std::ssize(s.shape) - 1, rest = cell; i >= 0; --i) {
+      at[as_size(i)] = rest % s.shape[as_size(i)];
+      rest /= s.shape[as_size(i)];
+    }
+    if (s.order == step::Grid::Order::kMorton) {
+      for (int bit = 30; bit >= 0; --bit) {
+        for (std::size_t i = 0; i < dimensions; ++i) key.push_back(at[i] >> bit & 1);
+      }
+    } else {
+      for (std::size_t i = 0; i < dimensions; ++i) key.push_back(at[i] / tile[i]);
+      for (std::size_t i = 0; i < dimensions; ++i) key.push_back(at[i] % tile[i]);
+    }
+    order.emplace_back(key, at);
+  }
+  std::ranges::sort(order);
+  const auto place = [&](Index token) {
+    const std::vector<Index>& at = order[as_size(token - s.origin)].second;
+    if (s.axis) return at[as_size(*s.axis)];
+    Index out = 0;
+    for (std::size_t i = 0; i < dimensions; ++i) out = out * s.shape[i] + at[i];
+    return out;
+  };
+  const Index n = s.axis ? s.shape[as_size(*s.axis)] : tokens;
+  const auto of = [&](bool open) {
+    return run_chain(make(m.b, m.h, n, n, [open](Index, Index, Index, Index) { return open; }),
+                     s.chain);
+  };
+  const Dense opened = of(true), closed = of(false);
+  const auto in = [&](Index token) { return token >= s.origin && token < s.origin + tokens; };
+  return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
+    const Dense& part = m.get(b, h, q, k) ? opened : closed;
+    return in(q) && in(k) && part.get(b, h, place(q), place(k));
+  });
+}
+
 /// A rule that keeps cells and has no loop of its own here: what it says of each pair, which is
 /// held against its published formula elsewhere.
 inline Dense by_reasons(const Dense& m, const Step& step) {
@@ -620,8 +668,8 @@ inline Dense run_step(const Dense& m, const Step& step) {
   visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
              step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
              step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
-             step::Take, step::At, step::KvLengths, step::Scoped, step::Within, step::Positions,
-             step::BlockCausal, step::QueryLengths>(
+             step::Take, step::At, step::Grid, step::KvLengths, step::Scoped, step::Within,
+             step::Positions, step::BlockCausal, step::QueryLengths>(
       step, [&](const auto& rule) { out = run_rule(m, rule); });
   return out ? *out : by_reasons(m, step);
 }

@@ -96,9 +96,9 @@ Meets meets(const Neighbourhood&) { return Meets::kKeeps; }
 
 std::optional<Misfit> misfit(const Neighbourhood& rule, GivenNames) {
   const std::size_t dimensions = rule.window.size();
-  if (dimensions < 1 || dimensions > 3) {
+  if (dimensions < 1 || dimensions > 4) {
     return Misfit{"window", fmt::format("window= of neighbourhood has {} dimensions: expected 1 to "
-                                        "3",
+                                        "4",
                                         dimensions)};
   }
   if (dimensions > 1 && rule.shape.empty()) {

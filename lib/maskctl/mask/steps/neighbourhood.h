@@ -1,4 +1,4 @@
-// neighbourhood: keeps the keys near the query in a grid of one to three dimensions, moved inwards
+// neighbourhood: keeps the keys near the query in a grid of one to four dimensions, moved inwards
 // at the borders, as NATTEN's kernels do (arXiv:2204.07143; strides: arXiv:2504.16922; the
 // conventions of natten/cuda/reference/mask.hpp); private to mask.
 #pragma once
@@ -14,11 +14,12 @@
 namespace maskctl::step {
 
 /// Tokens are the cells of a grid of extents `shape`, the last dimension fastest; without a shape
-/// they are a line. In each dimension, a query sees the `window` nearest of the keys whose distance
-/// is a multiple of `dilation`, and as many at the borders. `stride` neighbours share the window of
-/// the one in their middle. Where `causal` is 1, a query sees no key after its own, and neighbours
-/// share the window that ends at the last of them. Each list has an entry per dimension. An empty
-/// `dilation` or `stride` means 1, an empty `causal` 0.
+/// they are a line. A fourth dimension may be the tokens of a tile. In each dimension, a query sees
+/// the `window` nearest of the keys whose distance is a multiple of `dilation`, and as many at the
+/// borders. `stride` neighbours share the window of the one in their middle. Where `causal` is 1, a
+/// query sees no key after its own, and neighbours share the window that ends at the last of them.
+/// Each list has an entry per dimension. An empty `dilation` or `stride` means 1, an empty `causal`
+/// 0.
 struct Neighbourhood {
   std::vector<Index> shape = {}, window = {}, dilation = {}, stride = {}, causal = {};
   friend bool operator==(const Neighbourhood&, const Neighbourhood&) = default;
@@ -55,7 +56,10 @@ std::vector<Axis> axes_of(const Neighbourhood& rule, Index tokens);
 std::vector<Index> coordinates(std::span<const Axis> axes, Index token);
 PlanePtr neighbourhood_plane(Index tokens, std::vector<Axis> axes);
 
-/// Guesses neighbourhoods in grids of one to three dimensions that agree with the rows of the
+/// Ways to write `tokens` as a product of two or more numbers greater than 1, at most `most`.
+std::vector<std::vector<Index>> grids_of(Index tokens, std::size_t most);
+
+/// Guesses neighbourhoods in grids of one to four dimensions that agree with the rows of the
 /// middle token and of the tokens beside it. Leaves out those that a simpler rule makes, such as a
 /// causal line without dilation and stride, which is a window.
 std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows);

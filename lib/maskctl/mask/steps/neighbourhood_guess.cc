@@ -166,17 +166,16 @@ bool is_plainer(const Axis& axis) {
 }
 
 /// Whether a simpler rule makes the same cells: in all dimensions but one a query sees everything,
-/// or only its own place, so that the grid is a line of blocks.
+/// or only its own place, and a simpler rule makes that one.
 bool is_plainer(const Neighbourhood& rule, Index tokens) {
-  Index cut = 0, whole = 0;
+  Index cut = 0;
   bool plain = true;
   for (const Axis& axis : axes_of(rule, tokens)) {
-    whole += axis.window * axis.dilation == axis.extent;
     if (axis.window == 1 || axis.window * axis.dilation == axis.extent) continue;
     ++cut;
     plain = plain && is_plainer(axis);
   }
-  return cut == 0 || (cut == 1 && (plain || whole > 0));
+  return cut == 0 || (cut == 1 && plain);
 }
 
 /// A single odd cell is in the row of at most one of two tokens.
@@ -190,35 +189,28 @@ std::optional<Neighbourhood> first_that_gives(const std::vector<Index>& shape,
   return std::nullopt;
 }
 
-/// Ways to write `tokens` as a product of two or three numbers greater than 1.
-std::vector<std::vector<Index>> grids_of(Index tokens) {
+}  // namespace
+
+std::vector<std::vector<Index>> grids_of(Index tokens, std::size_t most) {
   std::vector<std::vector<Index>> out;
-  const auto divisors = [](Index n) {
-    std::vector<Index> found;
-    for (Index d = 2; d * d <= n; ++d) {
-      if (n % d != 0) continue;
-      found.push_back(d);
-      if (d != n / d) found.push_back(n / d);
+  for (Index first = 2; most > 1 && first <= tokens / 2; ++first) {
+    if (tokens % first != 0) continue;
+    out.push_back({first, tokens / first});
+    for (std::vector<Index>& rest : grids_of(tokens / first, most - 1)) {
+      rest.insert(rest.begin(), first);
+      out.push_back(std::move(rest));
     }
-    return found;
-  };
-  for (const Index rows : divisors(tokens)) out.push_back({rows, tokens / rows});
-  const std::size_t pairs = out.size();
-  for (std::size_t i = 0; i < pairs; ++i) {
-    const Index first = out[i][0], rest = out[i][1];
-    for (const Index second : divisors(rest)) out.push_back({first, second, rest / second});
   }
+  std::ranges::stable_sort(out, {}, &std::vector<Index>::size);
   return out;
 }
-
-}  // namespace
 
 std::vector<Chain> guesses(const Neighbourhood*, const SampledRows& rows) {
   constexpr Index kMostTokens = Index{1} << 20;
   const Index tokens = rows.keys();
   if (tokens != rows.queries() || tokens < 4 || tokens > kMostTokens) return {};
   if (rows.row(tokens / 2).keys() == tokens) return {};
-  std::vector<std::vector<Index>> shapes = grids_of(tokens);
+  std::vector<std::vector<Index>> shapes = grids_of(tokens, 4);
   shapes.insert(shapes.begin(), {tokens});
   std::vector<Chain> out;
   for (const std::vector<Index>& shape : shapes) {

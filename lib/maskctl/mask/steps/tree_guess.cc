@@ -4,7 +4,9 @@
 #include <optional>
 #include <span>
 
+#include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/step.h"
 #include "maskctl/mask/steps/tree_parents.h"
 
 namespace maskctl::step {
@@ -169,19 +171,42 @@ Tree stretches_of(const Tokens& parents) {
   return out;
 }
 
+/// The rows of a draft behind those of its context, each token of which sees the ones before it.
+class BehindContext final : public ComputedRows {
+ public:
+  explicit BehindContext(const Plane& draft)
+      : ComputedRows(draft.keys(), draft.keys()), draft_(draft) {}
+  Index bytes() const override { return sizeof(*this); }
+
+ private:
+  void row(Index q, std::vector<Run>& runs) const override {
+    const Index token = q - (draft_.keys() - draft_.queries());
+    if (token < 0) return append_run({0, static_cast<std::int32_t>(q + 1)}, runs);
+    draft_.rows({token, token + 1}, [&](Range, const Keys& keys) {
+      std::vector<Run> scratch;
+      for (const Run& run : as_runs(keys, scratch)) append_run(run, runs);
+    });
+  }
+
+  const Plane& draft_;
+};
+
 }  // namespace
 
 std::vector<Chain> guesses(const Tree*, const SampledRows& rows) {
-  if (rows.queries() != rows.keys()) return {};
+  const Index context = rows.keys() - rows.queries();
+  if (context < 0) return {};
   // If a path goes around another branch, its row has several runs.
   bool around = false;
   for (Index i = 0; i < rows.size() && !around; ++i) {
-    around = rows[i].runs.size() > 1 && rows[i].runs.back().end == rows[i].query + 1;
+    around = rows[i].runs.size() > 1 && rows[i].runs.back().end == rows[i].query + context + 1;
   }
   if (!around) return {};
-  const auto parents = ParentsOfRows::of(rows.plane());
+  const auto parents = context == 0 ? ParentsOfRows::of(rows.plane())
+                                    : ParentsOfRows::of(BehindContext(rows.plane()));
   if (!parents) return {};
   Tree tree = stretches_of(*parents);
+  if (context > 0) tree.align = Align::kBottomRight;
   const auto forks = [&](std::size_t i) {
     return tree.after[i] != static_cast<Index>(i) && tree.after[i] + 1 != static_cast<Index>(i);
   };
