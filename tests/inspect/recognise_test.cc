@@ -93,6 +93,27 @@ TEST_CASE("recognise prints plain masks as the steps that people write") {
   }
 }
 
+TEST_CASE("masks of tokens in grids, in drafts and in trees behind a context come back") {
+  const Named cases[] = {
+      {"grid:shape=4+9,axis=1{window:both=2}", 36, 36},
+      {"grid:shape=5+7,axis=0{causal} | grid:shape=5+7,axis=1{window:both=1}", 35, 35},
+      {"grid:shape=5+8,axis=1,origin=3{window:both=1} | global:tokens=0-2", 43, 43},
+      {"grid:shape=8+8,tile=2+2{neighbourhood:window=3+3,shape=8+8}", 64, 64},
+      {"grid:shape=8+8,order=morton{neighbourhood:window=3+5,shape=8+8}", 64, 64},
+      {"grid:shape=36{neighbourhood:window=3+3,shape=6+6} | global:tokens=36-39", 40, 40},
+      {"neighbourhood:window=2+3+2+4,shape=4+5+3+4", 240, 240},
+      {"drafts:size=4,anchors=5+9+16", 12, 36},
+      {"tree:lens=6+3+3+4,after=0+0+0+2,align=bottom-right", 10, 16},
+  };
+  for (const Named& one : cases) {
+    INFO(one.pipeline);
+    const Mask mask = made(one.pipeline, full(one.queries, one.keys));
+    const Recognised found = recognise(mask_from_dense(dense_from_mask(mask, Index{1} << 20)));
+    CHECK(to_text(found.chain) == one.pipeline);
+    CHECK(found.residue.cells == 0);
+  }
+}
+
 TEST_CASE("a full mask is recognised as no step, an empty one as one step") {
   for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 7}, {7, 1}, {20, 30}}) {
     const Recognised open = recognise(full(queries, keys));

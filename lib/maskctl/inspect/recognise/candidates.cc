@@ -58,6 +58,13 @@ void Candidates::add(Chain chain) {
   if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
 }
 
+void Candidates::add_certain(Chain chain) {
+  const PlanePtr given = plane_of(chain, extent_);
+  if (!given || differing_cells(given, plane_) != 0) return;
+  if (!exact() || has_arrays(best_.chain)) length_ = -1;
+  add({std::move(chain), {}, 0, 0});
+}
+
 void Candidates::add_with_regions(Chain chain, Index most) {
   const PlanePtr given = plane_of(chain, extent_);
   if (!given) return;

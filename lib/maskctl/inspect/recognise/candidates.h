@@ -21,6 +21,9 @@ class Candidates {
   explicit Candidates(const PlanePtr& plane);
 
   void add(Chain chain);
+  /// Adds a chain that fits no mask by chance: if it is exact, and the best one so far is not or
+  /// has arrays, it is kept however long it is.
+  void add_certain(Chain chain);
   /// Adds the chain followed by the rows, columns and rectangles that it gets wrong, unless it
   /// still differs from the plane in more than `most` cells.
   void add_with_regions(Chain chain, Index most = kUnbounded);

@@ -9,6 +9,7 @@
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
 #include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/grids.h"
 #include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
@@ -24,8 +25,10 @@
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/grid.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 
@@ -207,7 +210,7 @@ bool add_positions(const PlanePtr& plane, const RecogniseOptions& options, Candi
     return found.exact.empty() ? Chain{} : cheapest(tokens, found.exact);
   };
   const std::vector<Chain> chains = chains_at_positions(plane, whole);
-  for (const Chain& chain : chains) out.add(chain);
+  for (const Chain& chain : chains) out.add_certain(chain);
   return !chains.empty() && out.exact();
 }
 
@@ -233,6 +236,46 @@ bool add_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidate
   return true;
 }
 
+/// An exact chain without arrays for the cells of one axis, where exceptions are rows, columns,
+/// rectangles or single cells; an empty one if there is none.
+Chain chain_of_axis(const PlanePtr& cells, RecogniseOptions options) {
+  options.guess = false;
+  Chain chain = recognise(Mask(cells), options).chain;
+  if (has_arrays(chain)) return {};
+  Candidates found(cells);
+  found.add(chain);
+  if (!found.exact()) found.add_with_regions(std::move(chain));
+  chain = found.chain();
+  const Residue left = residue_of(Mask(cells), chain);
+  if (left.cells > kLoneCells / 2) return {};
+  for (const Cell& cell : left.first) {
+    const bool open = cells->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+    chain.push_back(
+        Step(step::Region{open, {{cell.query, cell.query + 1}}, {{cell.key, cell.key + 1}}}));
+  }
+  return chain;
+}
+
+/// Adds chains of tokens in a grid. Returns whether one gives the plane.
+bool add_grids(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
+  const std::vector<Chain> chains =
+      chains_in_grids(plane, [&](const PlanePtr& axis) { return chain_of_axis(axis, options); });
+  for (const Chain& chain : chains) out.add_certain(chain);
+  return !chains.empty() && out.exact();
+}
+
+/// Adds the few rectangles that the keys of another sequence, such as images, are open in. Returns
+/// whether they give the plane.
+bool add_rectangles(const PlanePtr& plane, Candidates& out) {
+  if (plane->queries() == plane->keys()) return false;
+  const Regions open = regions_between(empty_plane(plane->queries(), plane->keys()), plane);
+  if (open.residue > 0 || open.chain.size() > kMostRegions) return false;
+  Chain chain{step::Not{}};
+  chain.insert(chain.end(), open.chain.begin(), open.chain.end());
+  out.add_certain(std::move(chain));
+  return true;
+}
+
 /// Searches rules whose numbers can be read off the plane; then does the same for the plane without
 /// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
@@ -252,6 +295,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   }
   const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());
   if (odd && add_positions(plane, options, out) && large) return;
+  if (odd && add_grids(plane, options, out)) return;
+  if (odd && add_rectangles(plane, out)) return;
   if (out.is_plain()) return;
   if (!large) search_cleaned(plane, options, out);
   if (!out.exact()) out.fit(out.chain());
@@ -266,6 +311,10 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
 /// shorter chain.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
+  // Places in a grid say the mask without arrays.
+  const bool in_grid =
+      std::ranges::any_of(out.chain(), [](const Step& step) { return step.is<step::Grid>(); });
+  if (in_grid && out.exact()) return;
   const bool may_be_shorter =
       out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
   if (!may_be_shorter) return;
@@ -305,7 +354,8 @@ PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& option
     return {candidates.chain(), candidates.irregular()};
   }
   if (large && !slabs_of(*plane)) {
-    if (add_guesses(plane, candidates) || add_positions(plane, options, candidates)) {
+    if (add_guesses(plane, candidates) || add_positions(plane, options, candidates) ||
+        add_grids(plane, options, candidates)) {
       return {candidates.chain(), candidates.irregular()};
     }
     check_cells(*plane, options.max_cells);
