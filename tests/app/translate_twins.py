@@ -168,8 +168,10 @@ class Twins:
         return made
 
     # FlashInfer: window_left is inclusive; masks are aligned bottom-right.
-    def single_prefill(self, q, k, v, causal=False, window_left=-1):
-        self.mask = self.fa_band(True, causal, (window_left, -1))
+    def single_prefill(self, q, k, v, causal=False, window_left=-1, custom_mask=None):
+        self.mask = self.fa_band(True, causal and custom_mask is None, (window_left, -1))
+        if custom_mask is not None:
+            self.mask &= np.asarray(custom_mask)
 
     def plan(self, qo_indptr, kv_indptr, num_qo_heads, num_kv_heads, head_dim_qk, causal=False,
              window_left=-1):

@@ -1,6 +1,8 @@
 // The calls of FlashInfer.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
+#include "maskctl/translate/read/expression.h"
+#include "maskctl/translate/write/array_module.h"
 #include "maskctl/translate/write/code.h"
 
 namespace maskctl::library {
@@ -152,6 +154,38 @@ constexpr Convention kFlashinferCalls[] = {
                      "one query, the last, of each document; keys are in the order of positions, "
                      "whichever pages they lie in")};
 
+/// The cells of custom_mask, which drops causal; a window would close more of them.
+Chain read_flashinfer(const Library& library, std::string_view text) {
+  const LibrarySource source = read_library_source(library, text);
+  const Python* cells = given_argument(source, "custom_mask");
+  if (!cells) return read_call(library, text);
+  if (const Python* window = given_argument(source, "window_left")) {
+    source.fail(window->position,
+                "expected custom_mask without window_left, which is not read then");
+  }
+  return chain_of_expression(source, *cells, Align::kTopLeft);
+}
+
+/// The arrays of one request: [tokens, heads, head_dim].
+constexpr ArrayModule kFlashinferTorch = {.name = kTorch.name,
+                                          .device = kTorch.device,
+                                          .repeated = kTorch.repeated,
+                                          .lengths = kJaxNumpy.lengths};
+
+void write_custom_mask(const Chain& chain, const StepName& name, Translation& out) {
+  const auto axes = write_dense_mask(chain, name, out);
+  if (!axes) return;
+  if (axes->batches || axes->heads) {
+    return refuse(out, "custom_mask is the same for all heads of a request");
+  }
+  out.code.emplace_back("single_prefill_with_kv_cache(q, k, v, custom_mask=mask)");
+}
+
+void write_flashinfer(const Chain& chain, const MaskForm& form, const StepName& name,
+                      Translation& out) {
+  write_call_or_dense(chain, form, name, out, write_custom_mask);
+}
+
 constexpr WindowConvention kFlashinferWindows[] = {
     {"flashinfer", "window_left=W", WindowRule::kInclusive, "variants.cuh: inclusive"}};
 
@@ -161,10 +195,11 @@ constexpr Library kFlashinfer = {.name = "flashinfer",
                                  .empty_row = "has been NaN (flashinfer#4401)",
                                  .dense = "custom_mask=mask (causal is ignored then)",
                                  .array = "torch.tensor([{}], dtype=torch.int32, device=q.device)",
+                                 .module = &kFlashinferTorch,
                                  .calls = kFlashinferCalls,
                                  .windows = kFlashinferWindows,
-                                 .reader = read_call,
-                                 .writer = write_call};
+                                 .reader = read_flashinfer,
+                                 .writer = write_flashinfer};
 
 }  // namespace
 
