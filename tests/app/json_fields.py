@@ -29,6 +29,7 @@ maskctl -q attend flash_attention {INPUTS} causal=true -o c.npz
 maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias --fill min -o least.npy
 maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias -o inf.npy
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
+printf '{{"model_type": "llama", "num_hidden_layers": 2}}' > llama.json
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
 KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
@@ -47,6 +48,7 @@ check gen:empty:n=4 --write-fixed empty.npy
 diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
 diff gen:random:sparsity=0.5,n=64,seed=1 gen:dilated:stride=3,n=64
 diff least.npy inf.npy
+diff samples/hf_config.json llama.json
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5

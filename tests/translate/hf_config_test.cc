@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/translate/models/hf_models.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
+#include "support/rounds.h"
 
 namespace maskctl {
 namespace {
@@ -213,6 +217,85 @@ TEST_CASE("the text part of a larger model is read by its own type or the model'
   CHECK(layers(R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 6}})") == "sssssf");
   CHECK(layers(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
                    "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]}})") == "cccf");
+}
+
+TEST_CASE("a note says in which layers the tokens of an image see each other") {
+  const auto note = [](const std::string& type, const std::string& keys) {
+    const HfConfig config =
+        read_hf_config(fmt::format(R"({{"model_type": "{0}", "vision_config": {{}},
+                         "text_config": {{"model_type": "{0}_text", {1}
+                                          "num_hidden_layers": 6}}}})",
+                                   type, keys));
+    return config.notes.back();
+  };
+  CHECK(note("gemma3", "").find("in every layer") != std::string::npos);
+  CHECK(note("gemma4", R"("use_bidirectional_attention": "vision",)").find("in sliding layers") !=
+        std::string::npos);
+  CHECK(note("gemma4", "") == "image tokens are causal as text is");
+  CHECK(note("mistral3", R"("model_type": "mistral",)").find("may see each other") !=
+        std::string::npos);
+}
+
+TEST_CASE("the layers in which two configs differ come together, by their masks") {
+  const auto config = [](const std::string& keys) {
+    return read_hf_config(R"({"model_type": "qwen2", "sliding_window": 9, )" + keys + "}");
+  };
+  const HfConfig off = config(R"("num_hidden_layers": 5)");
+  const HfConfig on =
+      config(R"("num_hidden_layers": 6, "use_sliding_window": true, "max_window_layers": 3)");
+  CHECK(diff_layers(off, off).empty());
+  const auto found = diff_layers(off, on);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].layers == "3-4");
+  CHECK(!found[0].a->left);
+  CHECK(found[0].b->left == Index{8});
+  CHECK(found[1].layers == "5");
+  CHECK(!found[1].a);
+  CHECK(found[1].b->left == Index{8});
+  // Names of types decide nothing where masks are known.
+  const HfConfig wide = config(R"("num_hidden_layers": 5, "sliding_window": 4096)");
+  CHECK(diff_layers(off, wide).empty());
+  const HfConfig t5 = read_hf_config(R"({"model_type": "t5", "num_layers": 2,
+                                         "num_decoder_layers": 1, "is_encoder_decoder": true})");
+  const auto parts = diff_layers(t5, off);
+  REQUIRE(parts.size() == 4);
+  CHECK(parts[0].layers == "0-4");
+  CHECK(parts[3].layers == "encoder 0-1");
+}
+
+// A twin of diff_layers() that compares layer by layer.
+TEST_CASE("each layer of drawn configs is in a difference exactly if its steps differ") {
+  std::mt19937_64 random(20261130);
+  const auto drawn = [&random] {
+    const char* kTypes[] = {"qwen2", "gemma3_text", "mistral", "llama4_text"};
+    return read_hf_config(fmt::format(
+        R"({{"model_type": "{}", "num_hidden_layers": {}, "sliding_window": {},
+             "use_sliding_window": {}, "max_window_layers": {}}})",
+        kTypes[random() % 4], 1 + random() % 7, 8 + random() % 2, random() % 2 == 0, random() % 4));
+  };
+  Index differing = 0;
+  for (int i = 0; i < test::rounds(1000); ++i) {
+    const HfConfig a = drawn(), b = drawn();
+    std::vector<std::string> said(7), wanted(7);
+    for (const HfLayerDifference& one : diff_layers(a, b)) {
+      for (const std::string_view range : split(one.layers, '+')) {
+        const auto ends = split(range, '-');
+        for (int n = std::stoi(std::string(ends.front())); n <= std::stoi(std::string(ends.back()));
+             ++n) {
+          said[as_size(n)] = "differs";
+        }
+      }
+    }
+    for (std::size_t n = 0; n < 7; ++n) {
+      const auto steps = [n](const HfConfig& config) -> std::string {
+        return n < config.layers.size() ? to_text(chain_of(config.layers[n])) : "none";
+      };
+      if (steps(a) != steps(b)) wanted[n] = "differs";
+      differing += steps(a) != steps(b);
+    }
+    CHECK(said == wanted);
+  }
+  CHECK(differing > 100);
 }
 
 TEST_CASE("the error about another file is one line") {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/diff_configs.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
@@ -56,7 +57,7 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
   list.text("--write", "FILE", "write the arrays that the pipelines of the cause read", diff.dest);
   list.flag("-f,--force", "replace an existing file", diff.force);
-  list.json("maskctl.diff/1", diff.json);
+  list.json("maskctl.diff/1, diff-configs/1", diff.json);
 }
 
 /// The two masks, their titles, and the documents between which no cell should be open.
@@ -278,7 +279,22 @@ void say_forms(const Both& masks, DiffReport& report) {
   if (!is_made(cause.residue_b)) report.forms_b = forms_without_step(masks.b);
 }
 
+/// Throws Error(kInvalidArgument) for options that are about cells.
+void check_of_configs(const DiffOptions& options) {
+  const bool of_cells = !options.source.transforms.empty() || options.show || options.all ||
+                        !options.output.empty() || !options.dest.empty() ||
+                        options.documents.given();
+  if (!of_cells) return;
+  throw Error(Errc::kInvalidArgument,
+              "diff: two configs are compared by their layers, with --json alone; gen --hf-config "
+              "FILE --layer N makes the mask of a layer");
+}
+
 Answer run(const DiffOptions& options, Session& session) {
+  if (is_config(options.a) && is_config(options.b)) {
+    check_of_configs(options);
+    return diff_configs(options.a, options.b, options.json);
+  }
   // Throws for an unknown suffix before anything is read.
   if (!options.output.empty()) picture_format(options.output);
   const Both masks = read_both(options, session);
@@ -320,8 +336,9 @@ extern const Command kDiff = command<DiffOptions, declare, run>({
     .summary = "compare two masks: how many cells differ, where, and why",
     .examples = "  maskctl diff have.npy want.npy\n"
                 "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
-                "  maskctl diff have.npy want.npy -o both.png\n",
-    .negative = "the masks differ",
+                "  maskctl diff have.npy want.npy -o both.png\n"
+                "  maskctl diff A/config.json B/config.json\n",
+    .negative = "the masks differ, or those of a layer",
 });
 
 }  // namespace maskctl::app

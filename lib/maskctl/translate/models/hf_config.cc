@@ -14,6 +14,7 @@
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/translate/models/config_effects.h"
+#include "maskctl/translate/models/config_images.h"
 #include "maskctl/translate/models/hf_models.h"
 
 namespace maskctl {
@@ -552,7 +553,11 @@ HfConfig read_layers(std::string_view json, const HfConfigOptions& options) {
   const HfModel model = model_of(all, config, options, out.model_type);
   ConfigReader(config, model, out).read();
   if (&config != &all && all.contains("vision_config")) {
-    out.notes.push_back("text tokens only: image tokens may see each other both ways");
+    std::optional<std::string> both;
+    if (const auto key = config.find("use_bidirectional_attention"); key != config.end()) {
+      both = key->is_string() ? key->get<std::string>() : "";
+    }
+    out.notes.push_back(image_note(all.value("model_type", ""), both));
   }
   return out;
 }

@@ -38,6 +38,17 @@ struct HfLayerGroup {
 /// The distinct masks of a config, in the order of the first layer with each.
 std::vector<HfLayerGroup> layer_groups(const HfConfig& config);
 
+/// Layers whose mask in one config is another than in a second one. `layers` is as in HfLayerGroup;
+/// a config with fewer layers has nothing there.
+struct HfLayerDifference {
+  std::string layers;
+  std::optional<HfLayer> a, b;
+};
+/// The layers in which two configs differ, part by part, and those of one difference together.
+/// Layers of the same number and part are compared by their masks; where neither mask is known, by
+/// their types.
+std::vector<HfLayerDifference> diff_layers(const HfConfig& a, const HfConfig& b);
+
 struct HfConfigOptions {
   bool assume_causal = false;  // treat unknown model types as causal
 };
