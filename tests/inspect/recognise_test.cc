@@ -103,7 +103,7 @@ TEST_CASE("masks of tokens in grids, in drafts and in trees behind a context com
       {"grid:shape=36{neighbourhood:window=3+3,shape=6+6} | global:tokens=36-39", 40, 40},
       {"neighbourhood:window=2+3+2+4,shape=4+5+3+4", 240, 240},
       {"drafts:size=4,anchors=5+9+16", 12, 36},
-      {"tree:lens=6+3+3+4,after=0+0+0+2,align=bottom-right", 10, 16},
+      {"tree:lens=6+3+3+4,after=0+0+0+1,align=bottom-right", 10, 16},
   };
   for (const Named& one : cases) {
     INFO(one.pipeline);

@@ -93,7 +93,7 @@ const Limits kLimits[] = {
     {lib("xformers"), "fctbw2lodDrRL",
      "_window_size window_left window_right q_seqlen kv_seqlen window_size kv_padding "
      "kv_seqstarts"},
-    {lib("flashinfer"), "fctbw2lokKspdDirRLgxn",
+    {lib("flashinfer"), "fctbw2lokKspdDirRLgxmn",
      "causal window_left qo_indptr kv_indptr paged_kv_indptr paged_kv_last_page_len page_size "
      "indptr last_page_len"},
     {lib("flex"), "fctbw2lokKspdDirRLgxmhen", ""},
