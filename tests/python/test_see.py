@@ -110,6 +110,17 @@ def test_a_leak_between_documents_has_a_shape(kind):
     assert (abs(shape.half_life - 1.5) < 0.5) if kind == "decay" else shape.half_life is None
 
 
+@pytest.mark.parametrize("kind", ["document", "near", "column", "decay"])
+def test_a_leak_in_a_long_row_has_a_shape_from_some_of_its_tokens(kind):
+    n, ids = 300, np.repeat([0, 1, 2], [90, 70, 140])
+    place = np.arange(n)
+    packed, causal = (ids[:, None] == ids) & np.tri(n, dtype=bool), np.tri(n, dtype=bool)
+    cells = {"document": causal, "near": packed | (causal & (place[:, None] - place < 4)), "column": packed | (causal & (place == 0)),
+             "decay": causal * 0.5 ** ((place[:, None] - place) / 4)}[kind]
+    shape = question(maskctl.see(through(cells), TOKENS.repeat(13, 1)[:1, :n], segments=ids), "documents").shape
+    assert shape.kind == kind and (kind != "near" or shape.reach == 3) and (kind != "decay" or abs(shape.half_life - 4) < 1)
+
+
 @pytest.mark.parametrize("kind, cells", [
     ("all", np.ones((T, T), bool)), ("near", np.tri(T, k=1, dtype=bool)),
     ("cell", np.tri(T, dtype=bool) | ((np.arange(T) == 13) & (np.arange(T) == 5)[:, None]))])

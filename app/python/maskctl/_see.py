@@ -179,19 +179,23 @@ class Sees:
         return (place[:, None] < place) & valid[:, None] & valid
 
     def _sample(self, entry, verdict):
-        """All tokens of a short row; of a long one those at distances of powers of 2 from the output that
-        moves, and from its document's borders."""
+        """All tokens of a short row; of a long one some: before a border of documents, or after an output that sees
+        the future, the next ones and those at distances of powers of 2; the first ones; those around the witness."""
         tokens = self._probe.subject.shape[1]
         if tokens <= 64:
             return np.flatnonzero(self._valid[entry])
-        steps = np.concatenate([np.arange(9), 2 ** np.arange(4, int(tokens).bit_length())])
-        places = [verdict.output[1]] + ([verdict.input[1]] if verdict.input else [])
+        steps = np.concatenate([np.arange(1, 9), 2 ** np.arange(4, int(tokens).bit_length())])
+        around = [] if verdict.input is None else verdict.input[1] + np.arange(-2, 3)
         if verdict.name == "documents":
             row = self._ids[entry]
-            places += list(np.flatnonzero(row == row[verdict.output[1]])[:1])
-        near = np.unique(np.concatenate([np.concatenate([place - steps, place + steps]) for place in places]))
-        near = near[(near >= 0) & (near < tokens)]
-        return near[self._valid[entry][near]]
+            border = np.flatnonzero(row == row[verdict.output[1]])[0]
+            if border == 0:  # the first document sees a later one
+                border = np.flatnonzero(row != row[0])[0]
+            some = np.concatenate([border - steps, border + [1, 16, 256], [0, 1], around]).astype(int)
+        else:
+            some = np.concatenate([verdict.output[1] + steps, [0, 1], around]).astype(int)
+        some = np.unique(some[(some >= 0) & (some < tokens)])
+        return some[self._valid[entry][some]]
 
     @property
     def passes(self):
