@@ -3,7 +3,7 @@
 
     kit_matrix.py [--page FILE] [--seconds N] [LIBRARY...]
 
-A library that cannot be imported, or takes longer than N seconds (600), is named as not asked.
+A library that cannot be imported, refuses every case, or takes longer than N seconds (600) is named as not asked.
 """
 import argparse
 import importlib.metadata
@@ -34,7 +34,10 @@ def asked(library, seconds):
         return f"it took more than {seconds} s"
     if done.returncode == 2 and not done.stdout.strip():
         return done.stderr.strip().splitlines()[-1]
-    return json.loads(done.stdout)
+    answer = json.loads(done.stdout)
+    if answer["counts"]["refuses"] == answer["counts"]["cases"]:
+        return f"it refuses every case: {answer['cases'][0]['text'].rstrip(':')}"
+    return answer
 
 
 def version(library):
