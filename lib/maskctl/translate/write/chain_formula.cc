@@ -105,7 +105,7 @@ bool differs_along(const Expr& expr, bool heads) {
 bool Composer::add_scope(const Step& step, const StepScope& scope) {
   const Chain& chain = *chain_of(step);
   Composer inner(*this);
-  inner.mask = expr::truth(true);
+  inner.mask = expr::query() == expr::query();  // a constant would hide what it is joined with
   inner.to_mask_ = [](const Expr& own) { return own; };  // documents take the place of batches
   if (!inner.add(chain)) {
     missing = inner.missing;
