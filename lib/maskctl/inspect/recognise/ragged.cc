@@ -171,7 +171,7 @@ class RaggedSearch {
     }
     place();
     if (found_.empty() || found_.front().left > 0) explain_documents();
-    if (found_.empty() || found_.front().left > 0) explain_each();
+    if (found_.empty() || found_.front().left > kOddCells) explain_each();
     std::vector<Chain> out;
     for (Found& one : found_) out.push_back(std::move(one.chain));
     return out;

@@ -289,8 +289,10 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   const Extent extent{plane->queries(), plane->keys()};
   out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
+  if (auto own = out.is_plain_exact() ? std::nullopt : chain_of_own_rules(plane)) {
+    out.add(std::move(*own));
+  }
   if (!out.is_plain_exact()) {
-    if (auto own = chain_of_own_rules(plane)) out.add(std::move(*own));
     for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);
   }
   const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/tensor/convert.h"
+
 namespace maskctl::step {
 
 Indices GivenIndices::of(Index b, Index extent, std::string_view step,
@@ -29,9 +31,10 @@ Indices GivenIndices::of(Index b, Index extent, std::string_view step,
     refuse(step, fmt::format("indices of {} are {}: expected [S] or [B,S]", side,
                              shape_text(all.shape())));
   }
+  const auto numbers = as_int64(all, "indices");
   const Index length = all.extent(all.rank() - 1);
   for (Index i = 0; i < length; ++i) {
-    const Index index = element(all, token_index(all, b, i));
+    const Index index = numbers[as_size(token_index(all, b, i))];
     if (index < 0 || index >= extent) outside(index);
     append_index(index, out);
   }
@@ -51,9 +54,7 @@ Index GivenIndices::at(Index b, Index place) const {
 Index GivenIndices::end() const {
   Index out = 0;
   for (const Range& range : ranges) out = std::max(out, range.end);
-  for (Index i = 0; i < array.array.elements(); ++i) {
-    out = std::max(out, element(array.array, i) + 1);
-  }
+  for (const Index index : as_int64(array.array, "indices")) out = std::max(out, index + 1);
   return out;
 }
 
