@@ -20,7 +20,7 @@ def segments(draw, most=7):
     path = [0]
     for _ in range(draw.randint(2, most)):
         del path[draw.randint(1, len(path)):]
-        out.append((path[-1], draw.randint(1, 5)))
+        out.append((path[-1], draw.randint(2, 5)))
         path.append(len(out) - 1)
     return out
 

@@ -18,6 +18,7 @@ namespace maskctl::recognition {
 namespace {
 
 constexpr Index kLeastCells = 6, kMostOpen = Index{1} << 24, kMostTiledTokens = 1 << 14;
+constexpr int kMostOrders = 8;  // orders that some rows fit and that are looked at in full
 
 using Shape = std::vector<Index>;
 
@@ -149,9 +150,11 @@ class InGrid {
   /// Tokens of two dimensions that are not in the order of rows.
   std::vector<Chain> in_order() const {
     if (n_ > kMostTiledTokens) return {};
+    int tried = 0;
     for (const Shape& shape : step::grids_of(n_, 2)) {
       for (step::Grid& grid : orders_of(shape)) {
         if (!rows_fit(*plane_, grid)) continue;
+        if (++tried > kMostOrders) return {};
         const PlanePtr by_rows = in_rows(grid);
         std::vector<Chain> inside = neighbourhoods(by_rows);
         if (const auto axes = inside.empty() ? best_axes(by_rows) : std::nullopt) {

@@ -71,15 +71,17 @@ std::vector<Chain> guesses(const BlockCausal*, const SampledRows& rows) {
     if (!rows.follows(i) || runs.empty() || runs.front().begin != 0 || above.empty()) continue;
     const Index end = runs.back().end, before = above.back().end;
     if (end > before && before > 0) {
-      sizes.add(end - before);
       steps.emplace_back(rows[i].query, end);
+      if (end < rows.keys()) sizes.add(end - before);  // the last block may be cut
     }
   }
   const auto size = sizes.majority();
   if (steps.size() < 2 || !size || *size < 2) return {};
   BlockCausal rule{.size = *size};
   Votes moved;
-  for (const auto& [query, end] : steps) moved.add(end - rule.size - query);
+  for (const auto& [query, end] : steps) {
+    if (end < rows.keys()) moved.add(end - rule.size - query);
+  }
   const auto offset = moved.majority();
   if (!offset) return {};
   rule.offset = *offset;
