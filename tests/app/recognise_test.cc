@@ -54,8 +54,8 @@ TEST_CASE("the exit status is 0 for a recognised mask, 1 for another, 2 for an e
   const Outcome irregular = box.run("maskctl recognise gen:random:sparsity=0.5,n=64,seed=3");
   CHECK(irregular.status == 1);
   CHECK(field(irregular.out, "pipeline") == "no rule");
-  const Outcome near = box.run("maskctl recognise gen:random:sparsity=0.8,n=64,seed=3 -t " +
-                               std::string("'or:gen:causal:n=64'"));
+  const Outcome near =
+      box.run("maskctl recognise gen:random:sparsity=0.8,n=64,seed=3 -t \"or:'gen:causal:n=64'\"");
   CHECK(field(near.out, "pipeline") == "no rule; nearest: causal");
   CHECK(box.run("maskctl recognise missing.npy").status == 2);
   CHECK(box.run("maskctl recognise").status == 2);
