@@ -157,13 +157,15 @@ constexpr Convention kFlashinferCalls[] = {
 /// The cells of custom_mask, which drops causal; a window would close more of them.
 Chain read_flashinfer(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
-  const Python* cells = given_argument(source, "custom_mask");
-  if (!cells) return read_call(library, text);
+  const Python* given = given_argument(source, "custom_mask");
+  if (!given) return read_call(library, text);
+  const Python cells = resolved(source.text, *given);
+  if (cells.kind == Python::Kind::kWord) return read_call(library, text);  // a name is not read
   if (const Python* window = given_argument(source, "window_left")) {
     source.fail(window->position,
                 "expected custom_mask without window_left, which is not read then");
   }
-  return chain_of_expression(source, *cells, Align::kTopLeft);
+  return chain_of_expression(source, cells, Align::kTopLeft);
 }
 
 /// The arrays of one request: [tokens, heads, head_dim].
