@@ -28,7 +28,6 @@
 #include "maskctl/mask/steps/grid.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/not.h"
-#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 
@@ -210,7 +209,7 @@ bool add_positions(const PlanePtr& plane, const RecogniseOptions& options, Candi
     return found.exact.empty() ? Chain{} : cheapest(tokens, found.exact);
   };
   const std::vector<Chain> chains = chains_at_positions(plane, whole);
-  for (const Chain& chain : chains) out.add_certain(chain);
+  for (const Chain& chain : chains) out.add(chain);
   return !chains.empty() && out.exact();
 }
 
@@ -236,8 +235,8 @@ bool add_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidate
   return true;
 }
 
-/// An exact chain without arrays for the cells of one axis, where exceptions are rows, columns,
-/// rectangles or single cells; an empty one if there is none.
+/// An exact chain without arrays for the cells of one axis, where exceptions are rows, columns and
+/// rectangles; an empty one if there is none. Single cells may be faults.
 Chain chain_of_axis(const PlanePtr& cells, RecogniseOptions options) {
   options.guess = false;
   Chain chain = recognise(Mask(cells), options).chain;
@@ -245,15 +244,7 @@ Chain chain_of_axis(const PlanePtr& cells, RecogniseOptions options) {
   Candidates found(cells);
   found.add(chain);
   if (!found.exact()) found.add_with_regions(std::move(chain));
-  chain = found.chain();
-  const Residue left = residue_of(Mask(cells), chain);
-  if (left.cells > kLoneCells / 2) return {};
-  for (const Cell& cell : left.first) {
-    const bool open = cells->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
-    chain.push_back(
-        Step(step::Region{open, {{cell.query, cell.query + 1}}, {{cell.key, cell.key + 1}}}));
-  }
-  return chain;
+  return found.exact() ? found.chain() : Chain{};
 }
 
 /// Adds chains of tokens in a grid. Returns whether one gives the plane.
