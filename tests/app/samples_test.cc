@@ -59,6 +59,7 @@ TEST_CASE("documentation: commands draw the pictures that pages show") {
 TEST_CASE("samples: each data file is read by a command of a page or of the manifest") {
   const std::string shown =
       commands_of(kSamples / "README.md") + commands_of(kSamples / "bugs/README.md") +
+      slurp(kSamples / "problems/README.md") + slurp(kSamples / "problems/make_problems.py") +
       slurp(kSamples / "golden.toml") + commands_of(fs::path(MASKCTL_SOURCE_DIR) / "README.md") +
       commands_of(fs::path(MASKCTL_SOURCE_DIR) / "docs/commands.md");
   int files = 0;

@@ -200,9 +200,11 @@ inline Truth truth_of(std::string line, const Bias& bias) {
       }
     }
     out.true_in = bias.count([&](Index h) {
+      bool adds = false;  // a head with none of the numbers is not meant
       return bias.all(h, [&](Index q, Index k, double value) {
+        adds = adds || value != 0;
         return near(value, claimed[static_cast<std::size_t>(q * bias.keys + k)]);
-      });
+      }) && adds;
     });
   } else if (
       is(R"(a table of relative positions, as T5's buckets: (\d+) numbers from (.*) to (.*) by key - query)")) {

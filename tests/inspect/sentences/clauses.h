@@ -56,7 +56,8 @@ inline const std::vector<std::regex>& clauses() {
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
-        "\\d+|diagonal|tree|take|positions of tokens|\\d+ of every \\d+ keys|compressed keys of "
+        "\\d+|diagonal|tree|take|grid|drafts|positions of tokens|\\d+ of every \\d+ "
+        "keys|compressed keys of "
         "\\d+ tokens every "
         "\\d+|neighbourhood [0-9x]+|block diffusion of \\d+ tokens|window left " +
             side + ", right " + side + ") (?:missing|added)",
