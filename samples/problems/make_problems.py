@@ -154,10 +154,8 @@ def of_arrays():
 
 def of_reports():
     """Ten of reports.md."""
-    valid = np.arange(16) >= 5
     causal = np.tri(16, dtype=bool)
     call("padding_lost", 1, causal)
-    save("left_valid", valid)
     call("mask_as_number", 4, np.ones((16, 16), bool))
     call("chunks_lost", 9, np.tri(32, dtype=bool))
     call("cap_after_mask", 21, np.tri(32, dtype=bool), cap=3.0)
@@ -165,9 +163,6 @@ def of_reports():
     ids = np.repeat([0, 1, 2], [5, 1, 6]).astype("i4")
     save("one_token_document", ids)
     save("one_token_merged", np.repeat([0, 2], [6, 6]).astype("i4"))
-    y, x = np.divmod(np.arange(80), 10)
-    near = lambda a, n: np.abs(np.clip(a, 2, n - 3)[:, None] - a) <= 2
-    save("neighbours", near(y, 8) & near(x, 10))
     y, x = np.divmod(np.arange(80), 9)
     save("neighbours_of_9", (np.abs(np.clip(y, 2, 6)[:, None] - y) <= 2) & (np.abs(np.clip(x, 2, 6)[:, None] - x) <= 2))
     prefixes = CAUSAL.copy()

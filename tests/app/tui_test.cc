@@ -303,7 +303,7 @@ std::string report(const Sandbox& sandbox, const std::string& source, const std:
 TEST_CASE("tui: F and r show the pipeline that recognise finds, also if it reads arrays", "[tui]") {
   const Sandbox sandbox;
   CHECK(sandbox
-            .run("maskctl apply gen:doc:lens=2+2+2+2 -t 'open:q=0-1,k=4-5 | open:q=4-5,k=0-1' -o "
+            .run("maskctl apply gen:doc:lens=2+1+3+2+1 -t 'open:q=0-1,k=3-5 | open:q=3-5,k=0-1' -o "
                  "m.npy")
             .status == 0);
   CHECK(contains(sandbox.run("maskctl recognise m.npy").out, "doc:recognised.npz:ids1\n"));

@@ -468,7 +468,8 @@ TEST_CASE("rows without keys are called padding if a step or an id declares it",
 TEST_CASE("steps of lengths, ids and queries declare padding", "[lint]") {
   const Mask open(full_plane(12, 12));
   const auto declared = [&open](const char* text) {
-    return empty_rows(*maskctl::apply(open, declaring(test::chain_of(text))).plane(0, 0));
+    const Chain chain = declaring(test::chain_of(text), shape_of(open));
+    return empty_rows(*maskctl::apply(open, chain).plane(0, 0));
   };
   CHECK(declared("pad:lens=9 | causal") == std::vector<Range>{{9, 12}});
   CHECK(declared("pad:lens=9,side=left") == std::vector<Range>{{0, 3}});
@@ -477,6 +478,8 @@ TEST_CASE("steps of lengths, ids and queries declare padding", "[lint]") {
   CHECK(declared("batch:0{pad:lens=9}") == std::vector<Range>{{9, 12}});
   CHECK(declared("pad:lens=9 | slice:q=6:12,k=0:12") == std::vector<Range>{{3, 6}});
   CHECK(declared("close:q=3 | causal:offset=-1 | window:keys=2").empty());
+  CHECK(declared("slice:q=11 | pad:lens=9").empty());
+  CHECK(declared("slice:q=0:4,k=0:4 | pad:lens=3") == std::vector<Range>{{3, 4}});
 }
 
 TEST_CASE("masks without open cells and without closed cells are reported", "[lint]") {

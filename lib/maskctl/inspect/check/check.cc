@@ -165,7 +165,8 @@ class Check {
   void check_mask() {
     std::vector<std::string> texts;
     for (const Step& step : given_.chain) texts.push_back(to_text(Chain{step}));
-    const Mask declared = maskctl::apply(full_like(*given_.start), declaring(given_.chain));
+    const Mask declared =
+        maskctl::apply(full_like(*given_.start), declaring(given_.chain, shape_of(*given_.start)));
     ChainFindings steps = lint_chain(*given_.start, given_.chain, texts);
     out_.mask = std::move(steps.mask);
     const Mask& mask = *out_.mask;

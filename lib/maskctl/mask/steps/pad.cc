@@ -15,9 +15,9 @@ namespace maskctl::step {
 
 std::string words(const Pad&) { return "padding"; }
 
-std::optional<Step> declared(const Pad& rule) {
-  // flags of keys say nothing about queries
-  if (!rule.is_lengths && !rule.both) return std::nullopt;
+std::optional<Step> declared(const Pad& rule, const MaskShape& shape) {
+  // Flags of keys say nothing about queries, nor do lengths of keys that are not the queries.
+  if (!rule.both && (!rule.is_lengths || shape.queries != shape.keys)) return std::nullopt;
   Pad both = rule;
   both.both = true;
   return both;

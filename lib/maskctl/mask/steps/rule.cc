@@ -118,13 +118,17 @@ const Field* find_field(const Step& step, std::string_view name) {
   return at == fields.end() ? nullptr : &*at;
 }
 
-Chain declaring(const Chain& chain) {
+Chain declaring(const Chain& chain, MaskShape shape) {
   Chain out;
   for (const Step& step : chain) {
     const RuleInfo& rule = step.row();
-    if (rule.declares == Declares::kPadding) out.push_back(step);
+    if (rule.declares == Declares::kPadding) {
+      out.push_back(step);
+      const Mask all = full_mask(shape.batch, shape.heads, shape.queries, shape.keys);
+      shape = shape_of(maskctl::apply(all, step));
+    }
     if (rule.declares != Declares::kPart) continue;
-    if (auto part = rule.declared(step)) out.push_back(std::move(*part));
+    if (auto part = rule.declared(step, shape)) out.push_back(std::move(*part));
   }
   return out;
 }

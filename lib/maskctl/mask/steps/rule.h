@@ -142,9 +142,9 @@ struct RuleInfo {
   Step (*hollow)(const Step& step);
   /// The step with numbers that make it change nothing. Nothing, or null, if there are none.
   std::optional<Step> (*idle)(const Step& step, const MaskShape& shape);
-  /// The step, or the part of it, that says which queries are padding; nothing if no part does.
-  /// Null unless `declares` is kPart.
-  std::optional<Step> (*declared)(const Step& step);
+  /// The step, or the part of it, that says which queries of a mask of this shape are padding;
+  /// nothing if no part does. Null unless `declares` is kPart.
+  std::optional<Step> (*declared)(const Step& step, const MaskShape& shape);
   /// The documents of the step. Null for rules without documents.
   StepDocuments (*documents)(const Step& step);
   /// The heads or batches of the step. Null for rules that do not apply a chain to heads or
@@ -187,9 +187,9 @@ bool keeps_diagonals(const Step& step);
 std::optional<StepDocuments> documents_in(const Step& step);
 /// The argument with this name; nullptr if the step has none.
 const Field* find_field(const Step& step, std::string_view name);
-/// Reduces a chain to the steps (or parts of steps) that say which queries are padding, and the
-/// steps that move cells.
-Chain declaring(const Chain& chain);
+/// Reduces a chain for a mask of this shape to the steps (or parts of steps) that say which queries
+/// are padding, and the steps that move cells.
+Chain declaring(const Chain& chain, MaskShape shape);
 
 /// What a step does to one cell.
 struct Verdict {
@@ -240,9 +240,11 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   if constexpr (requires(const Rule& r) { words(r); }) {
     out.words = [](const Step& s) { return words(s.as<Rule>()); };
   }
-  constexpr bool has_part = requires(const Rule& r) { declared(r); };
+  constexpr bool has_part = requires(const Rule& r, const MaskShape& s) { declared(r, s); };
   if constexpr (has_part) {
-    out.declared = [](const Step& s) { return declared(s.as<Rule>()); };
+    out.declared = [](const Step& s, const MaskShape& shape) {
+      return declared(s.as<Rule>(), shape);
+    };
   }
   if ((declares == Declares::kPart) != has_part) {
     throw "declared() belongs to a rule that declares kPart";  // stops the compilation

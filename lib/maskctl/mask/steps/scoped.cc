@@ -17,9 +17,12 @@ std::size_t name_index(const Scoped& rule) { return rule.axis == Scoped::Axis::k
 
 std::string words(const Scoped&) { return "heads or batches"; }
 
-std::optional<Step> declared(const Scoped& rule) {
+std::optional<Step> declared(const Scoped& rule, const MaskShape& shape) {
+  MaskShape part = shape;
+  Index& extent = rule.axis == Scoped::Axis::kHeads ? part.heads : part.batch;
+  extent = std::ssize(members_of(rule, extent));
   Scoped inside = rule;
-  inside.chain = declaring(rule.chain);
+  inside.chain = declaring(rule.chain, part);
   return inside.chain.empty() ? std::nullopt : std::optional<Step>(inside);
 }
 

@@ -239,7 +239,7 @@ bool operator==(const Within& a, const Within& b) {
 std::string words(const Within&) { return "documents"; }
 
 /// Returns the step without its chain: its documents alone say which queries are padding.
-std::optional<Step> declared(const Within& rule) {
+std::optional<Step> declared(const Within& rule, const MaskShape&) {
   Within documents = rule;
   documents.chain.clear();
   return documents;
