@@ -21,7 +21,7 @@ struct RecogniseReport {
   std::string pipeline;             // empty: no steps, all cells open
   std::vector<std::string> arrays;  // SOURCEs that the pipeline reads
   bool written = false;             // the arrays were written to a file
-  std::vector<std::string> forms;   // what it is, where no step says that
+  std::vector<std::string> forms;   // what it is, if no pipeline says it
   std::optional<Leaks> leaks;       // leaks between documents that the user gave
   MaskDiff differs;                 // compares the mask (a) with the result of the pipeline (b)
 };

@@ -126,7 +126,7 @@ struct DiffReport {
   std::optional<CellDocuments> documents;  // documents of the first cell that differs
   std::optional<ClosingChange>
       closing;  // rows closed by finite numbers in one, by -inf in the other
-  std::vector<std::string> forms_a = {}, forms_b = {};  // what they are, where no step says that
+  std::vector<std::string> forms_a = {}, forms_b = {};  // what they are, if no pipeline says it
   std::string broadcast = {};  // what is compared where they differ in batches or heads
 };
 

@@ -88,7 +88,7 @@ std::string report_text(const RecogniseReport& report, bool all) {
                   grouped(report.open), counted(report.mask.cells(), "cell"));
   out += fmt::format("{:<12}{}\n", "pipeline", printable(pipelines_found(report, all), kUncut));
   for (const std::string& form : report.forms) {
-    out += fmt::format("{:<12}{}; no step says that\n", "form", form);
+    out += fmt::format("{:<12}{}\n", "form", form);
   }
   if (report.leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*report.leaks));
   return out + where_text(report);

@@ -120,8 +120,7 @@ class RecogniseLines {
          [this](const auto& m) { return summary_holds(m[1]); }},
         // The line "unexplained" counts the cells that these steps get wrong.
         {"pipeline    (.*)", [this](const auto& m) { return m[1] == pipeline_ && is_rule(); }},
-        {"form        (.*); no step says that",
-         [this](const auto& m) { return forms_.holds(m[1], cells_); }},
+        {"form        (.*)", [this](const auto& m) { return forms_.holds(m[1], cells_); }},
         {"leaks       (.*)",
          [this](const auto& m) { return ids_ && leaks_hold(m[1], cells_, *ids_); }},
         {R"(unexplained 0 of ([0-9,]+) cells?)",
