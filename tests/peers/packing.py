@@ -1,10 +1,11 @@
 """What tokens of tiny causal models of transformers see, with random weights, asked by maskctl.see: packed
 documents with position_ids, with an all-ones mask besides, with a block mask; eager, sdpa and flex attention; left
-padding; the future. Writes the table of docs/stacks/packing.md.
+padding; the future; without a cache. Writes the table of docs/stacks/packing.md.
 
     peers/bin/python tests/peers/packing.py FACTS.json [TYPE...]    asks, and adds to the file
     peers/bin/python tests/peers/packing.py --page FACTS.json PAGE.md
 """
+import inspect
 import json
 import os
 import signal
@@ -18,6 +19,14 @@ warnings.filterwarnings("ignore")
 LENGTHS = (11, 13)
 TOKENS = sum(LENGTHS)
 SECONDS = 120
+
+
+def without_cache(model):
+    """use_cache=False, where a model takes it, perhaps among arguments that it hands on."""
+    parameters = inspect.signature(model.forward).parameters
+    hands_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    takes = "use_cache" in parameters or (hands_on and hasattr(model.config, "use_cache"))
+    return {"use_cache": False} if takes else {}
 
 
 def facts_of(model_type):
@@ -39,7 +48,7 @@ def facts_of(model_type):
 
     def asked(arguments, wholly=False):
         try:
-            answer = maskctl.see(model, {"input_ids": ids, **arguments}, segments=segments, layers=wholly)
+            answer = maskctl.see(model, {"input_ids": ids, **without_cache(model), **arguments}, segments=segments, layers=wholly)
         except TimeoutError:
             raise
         except Exception as error:  # an argument that the class does not take
@@ -128,7 +137,8 @@ def row_of(facts):
     kernels = [f"{name.removesuffix('_attention')} {said}" for name, said in other.items()
                if said != word(facts["positions"]) and said != "refused"]
     apart = [name for name in ("positions", "block") if word(facts[name]) == "apart"]
-    safe = {"positions": "position_ids, no attention_mask", "block": "position_ids and a 4-D bias"}
+    safe = {"positions": "position_ids and use_cache=False, no attention_mask",
+            "block": "position_ids, a 4-D bias and use_cache=False"}
     left = facts["left"]
     moved = [not isinstance(left[name], float) or left[name] > 1e-3 for name in ("mask", "positions")]
     return (word(facts["positions"]) + (f" ({', '.join(kernels)})" if kernels else ""), word(facts["ones"]), word(facts["block"]),

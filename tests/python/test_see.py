@@ -265,6 +265,31 @@ def test_modules_of_torch_name_their_layer():
     assert maskctl.see(dropping.eval(), batch["input_ids"])
 
 
+class Cache:
+    """Stands for a cache of transformers, which a run fills."""
+
+    runs = 0
+
+    def get_seq_length(self):
+        return self.runs
+
+
+def test_a_model_runs_as_it_is_called():
+    torch = pytest.importorskip("torch")
+    embed = torch.nn.Embedding(64, E)
+    packed, causal = (torch.tensor(one / one.sum(-1, keepdims=True), dtype=torch.float32) for one in (PACKED, np.tri(T)))
+
+    def model(input_ids, use_cache=True, past=None):  # it forgets documents where it has a cache, as llama does
+        if past is not None:
+            assert past.runs == 0
+            past.runs += 1
+        return torch.sin((causal if use_cache else packed) @ embed(input_ids))
+
+    tokens, past = torch.tensor(TOKENS), Cache()
+    assert question(maskctl.see(model, {"input_ids": tokens}, segments=IDS), "documents").leaks
+    assert maskctl.see(model, {"input_ids": tokens, "use_cache": False, "past": past}, segments=IDS) and past.runs == 0
+
+
 def test_the_entry_of_the_package_knows_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-c", "import sys; sys.argv = ['maskctl', 'see', '--help']; "
                            "from maskctl._command import main; main()"], capture_output=True, text=True)

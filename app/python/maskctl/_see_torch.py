@@ -1,7 +1,7 @@
 """Modules and functions of torch as subjects of see, and the modules that are their layers."""
 
 import contextlib
-import inspect
+import copy
 
 import numpy as np
 import torch
@@ -34,8 +34,6 @@ class Torch:
         batch_size = self.shape[0]
         self.takes_copies = all(one.shape[:1] == (batch_size,) for one in self.arguments.values()
                                 if isinstance(one, torch.Tensor))
-        if "" not in self.arguments and "use_cache" not in self.arguments and _takes_cache(model):
-            self.arguments["use_cache"] = False
         self._note_dropout()
 
     def _name_of_tokens(self):
@@ -56,6 +54,7 @@ class Torch:
             self.notes.append("the model is in training mode; dropout inside functions would not be noticed")
 
     def call(self, arguments):
+        arguments = {key: _own(one) for key, one in arguments.items()}
         with _same_draws():
             out = self.model(arguments[""]) if "" in arguments else self.model(**arguments)
         out = first_array(out)
@@ -147,9 +146,18 @@ class Torch:
         if not isinstance(root, torch.nn.Module):
             return []
         names = {id(module): name.replace("_orig_mod.", "") for name, module in root.named_modules() if module is not root}
-        ran, open_ones, hooks = [], [], []
+        ran, open_ones, hooks, begun = [], [], [], {}
+
+        def as_it_began(one):  # before a layer filled it
+            if not _is_cache(one):
+                return one
+            if id(one) not in begun:
+                begun[id(one)] = one, copy.deepcopy(one)
+            return begun[id(one)][1]
 
         def before(module, arguments, keywords):
+            arguments = tuple(map(as_it_began, arguments))
+            keywords = {key: as_it_began(one) for key, one in keywords.items()}
             if open_ones:
                 return
             place = next((key for key, one in [*enumerate(arguments), *keywords.items()] if self._are_numbers(one)), None)
@@ -190,7 +198,8 @@ class Layer(Torch):
         self.ways, self.takes_copies = ("differences", "cotangents"), False
 
     def call(self, arguments):
-        given, keywords = list(self.given), dict(self.keywords)
+        given = [_own(one) for one in self.given]
+        keywords = {key: _own(one) for key, one in self.keywords.items()}
         (given if isinstance(self.place, int) else keywords)[self.place] = arguments[""]
         with _same_draws():
             out = first_array(self.model(*given, **keywords))
@@ -216,13 +225,11 @@ def _modules(model):
     return list(model.modules()) if isinstance(model, torch.nn.Module) else []
 
 
-def _takes_cache(model):
-    """Whether a model has an argument use_cache, perhaps among others that it hands on."""
-    model = getattr(model, "_orig_mod", model)  # of torch.compile
-    function = model.forward if isinstance(model, torch.nn.Module) else model
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-    hands_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    return "use_cache" in parameters or (hands_on and hasattr(getattr(model, "config", None), "use_cache"))
+def _own(one):
+    """A copy of a cache, so that no run fills that of another; anything else as it is."""
+    return copy.deepcopy(one) if _is_cache(one) else one
+
+
+def _is_cache(one):
+    """Whether this is a cache of transformers, which a run fills."""
+    return hasattr(one, "get_seq_length")
