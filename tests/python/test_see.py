@@ -2,6 +2,7 @@
 these are installed."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -146,6 +147,14 @@ def test_padding_and_entries_are_asked_about():
     assert question(maskctl.see(mixes, TOKENS[:1]), "batch").leaks  # a copy beside it moves it
 
 
+def test_ids_are_never_above_those_of_the_batch():
+    def model(x):
+        assert x.max() <= 9
+        return through(np.tri(T, dtype=bool))(x)
+
+    assert maskctl.see(model, np.full((1, T), 9))
+
+
 def test_noise_raises_the_floor_and_is_said():
     draw = np.random.default_rng(3)
     noisy = lambda x: through(PACKED)(x) + draw.standard_normal((*x.shape, E)).astype("f4") * 1e-4
@@ -161,7 +170,7 @@ def test_what_cannot_be_told_is_not_known():
     spoils = lambda x: np.where((np.arange(T) == 4)[:, None], np.nan, through(PACKED)(x))
     answer = maskctl.see(spoils, TOKENS, segments=IDS)
     assert answer.status == 2 and not answer and "2 outputs are not finite" in str(answer)
-    answer = maskctl.see(through(PACKED), np.arange(1)[:, None].repeat(T, 1), causal=False)
+    answer = maskctl.see(through(PACKED), np.full((1, T), 9), causal=False)
     assert answer.status == 2 and "nothing was asked" in str(answer)
 
 
@@ -184,7 +193,7 @@ def test_assert_sees():
     (lambda: maskctl.see(through(PACKED), TOKENS, way="guess"), "way='guess': expected one of"),
     (lambda: maskctl.see(through(PACKED), TOKENS, way="tangents"), "this model takes differences"),
     (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS[:5]), r"segments of shape \(5,\)"),
-    (lambda: maskctl.see(lambda x: "text", TOKENS), "the model gives a str"),
+    (lambda: maskctl.see(lambda x: "text", TOKENS), "the model returns str"),
     (lambda: maskctl.see(lambda x: np.zeros(3), TOKENS), r"an output of shape \(3,\)"),
 ])
 def test_bad_input_is_one_line(call, words):
@@ -220,6 +229,38 @@ def test_the_command_asks_a_program(tmp_path, capsys):
         assert _see_command.main(words) == 2
         out = capsys.readouterr()
         assert said in out.err and out.err.count("\n") == 1 and not out.out
+
+
+@pytest.mark.parametrize("batch, run, more, said", [
+    ("x.npz", "a IN OUT", [], "x.npz: a .npz file; expected a .npy file"),
+    ("empty.npy", "a IN OUT", [], "; expected a .npy file"),
+    ("x.npy", "a IN 'OUT", [], "No closing quotation; expected the words of a command"),
+    ("x.npy", "true IN OUT", [], "true wrote no file OUT"),
+    ("x.npy", "cp {0}/x.npz OUT IN", [], "cp"),
+    ("x.npy", "sh -c 'kill -9 $$' IN OUT", [], "sh was killed by SIGKILL: it printed nothing"),
+    ("x.npy", "sh -c 'read line || echo no more input; exit 3' IN OUT", [], "sh ended with 3: no more input"),
+    ("x.npy", "sleep 60 IN OUT", ["--timeout", "0"], "number of seconds above 0"),
+    ("x.npy", "sh -c 'exec sleep 60' IN OUT", ["--timeout", "0.2"], "sh took more than 0.2 s; --timeout SECONDS gives it more"),
+])
+def test_a_command_that_fails_is_one_line(tmp_path, capsys, batch, run, more, said):
+    np.save(tmp_path / "x.npy", TOKENS)
+    np.savez(tmp_path / "x.npz", TOKENS)
+    (tmp_path / "empty.npy").touch()
+    assert _see_command.main([f"{tmp_path}/{batch}", "--run", run.replace("{0}", str(tmp_path)), *more]) == 2
+    out = capsys.readouterr()
+    assert said in out.err and out.err.count("\n") == 1 and not out.out
+
+
+def test_a_closed_pipe_is_one_line(tmp_path):
+    np.save(tmp_path / "x.npy", TOKENS)
+    (tmp_path / "model.py").write_text("import sys, numpy as np; np.save(sys.argv[2], np.load(sys.argv[1]))")
+    command = [sys.executable, "-c", "import sys; from maskctl._see_command import main; sys.exit(main(sys.argv[1:]))",
+               f"{tmp_path}/x.npy", "--run", f"{sys.executable} {tmp_path}/model.py IN OUT"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert done.returncode == 2 and done.stderr == "maskctl: see: standard output: Broken pipe\n"
 
 
 def test_jax_functions_are_differentiated():

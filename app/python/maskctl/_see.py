@@ -64,9 +64,9 @@ def _subject(model, batch):
     return Function(model, batch)
 
 
-def see_program(command, array, **options):
-    """The same of a program that reads a .npy file and writes another, 'COMMAND IN OUT'."""
-    return _of_subject(Program(command, array), array, **options)
+def see_program(command, array, seconds=600, **options):
+    """The same of a program that reads a .npy file and writes another, 'COMMAND IN OUT', in so many seconds a run."""
+    return _of_subject(Program(command, array, seconds), array, **options)
 
 
 def _of_subject(subject, batch, *, segments=None, valid=None, causal=True, everywhere=False):

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import sys
+import zipfile
 
 from maskctl._native import Error
 
@@ -10,6 +12,16 @@ from maskctl._native import Error
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         raise Error(f"see: {message}; maskctl see --help")
+
+
+def _seconds(word):
+    seconds = float(word)
+    if not 0 < seconds <= 1e6:
+        raise ValueError
+    return seconds
+
+
+_seconds.__name__ = "number of seconds above 0"  # in what argparse says
 
 
 def _parser():
@@ -25,6 +37,7 @@ def _parser():
     parser.add_argument("--everywhere", action="store_true", help="ask about the future between any two tokens")
     parser.add_argument("--matrix", metavar="OUT", help="write the whole matrix as a mask, .npy or .npz")
     parser.add_argument("--force", action="store_true", help="replace OUT where it exists")
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600, help="the most that a run may take (600)")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     return parser
 
@@ -33,22 +46,23 @@ def _array(name):
     import numpy
 
     try:
-        return numpy.load(name, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        found = numpy.load(name, allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise Error(f"{name}: {error}; expected a .npy file") from None
+    if not isinstance(found, numpy.ndarray):
+        raise Error(f"{name}: a .npz file; expected a .npy file")
+    return found
 
 
 def _answer(arguments):
     from maskctl._see import see_program
 
     if arguments.matrix:
-        import os
-
         if os.path.exists(arguments.matrix) and not arguments.force:
             raise Error(f"{arguments.matrix} exists; give --force to replace it")
     given = {name: None if getattr(arguments, name) is None else _array(getattr(arguments, name))
              for name in ("segments", "valid")}
-    answer = see_program(arguments.run, _array(arguments.batch), causal=not arguments.no_causal,
+    answer = see_program(arguments.run, _array(arguments.batch), seconds=arguments.timeout, causal=not arguments.no_causal,
                          everywhere=arguments.everywhere, **given)
     if arguments.matrix:
         answer.matrix().save(arguments.matrix, force=arguments.force)
@@ -63,5 +77,10 @@ def main(words):
     except (Error, ImportError, MemoryError) as error:
         print(f"maskctl: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(answer.data, indent=2) if arguments.json else answer)
+    try:
+        print(json.dumps(answer.data, indent=2) if arguments.json else answer, flush=True)
+    except OSError as error:  # a closed pipe, a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where what is left to print goes
+        print(f"maskctl: see: standard output: {error.strerror}", file=sys.stderr)
+        return 2
     return answer.status

@@ -6,6 +6,7 @@ others, always the same ones; None: none. `has` may be asked whether a word is i
 """
 
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,13 +16,18 @@ import numpy as np
 from maskctl._native import Error
 
 
-def others(values):
-    """Inputs [B, T] or [B, T, ...] each of which differs: ids that occur elsewhere, or numbers of the same size."""
+def others(values, known=1):
+    """Inputs [B, T] or [B, T, ...] each of which differs: ids that occur elsewhere, the one below or, of so many
+    `known` ids, the one above where a single id occurs; or numbers of the same size."""
     random = np.random.default_rng(20260704)
     if not np.issubdtype(values.dtype, np.inexact):
         pool = np.unique(values)
-        if len(pool) < 2:
-            pool = np.unique([*pool, *(pool + 1)])
+        if values.dtype.kind == "b":
+            pool = np.array([False, True])
+        elif len(pool) < 2:
+            if pool[0] <= 0 and not known > pool[0] + 1:
+                raise Error(f"see: each token is {pool[0]}; expected two ids at least, one of which takes the place of the other")
+            pool = np.sort(np.array([pool[0], pool[0] - 1 if pool[0] > 0 else pool[0] + 1]))
         # A step of 1 to n - 1 from its own place in the pool gives another id.
         at = np.searchsorted(pool, values) + random.integers(1, len(pool), values.shape)
         return pool[at % len(pool)].astype(values.dtype)
@@ -81,7 +87,7 @@ class Function:
 
     def outputs(self, changed):
         out = self._run(self.values if changed is None else replaced(self.values, self.other, changed))
-        return np.asarray(out).astype(np.float32)
+        return np.asarray(out)
 
     def has(self, word):
         return False
@@ -104,8 +110,11 @@ class Function:
 class Program(Function):
     """A program that reads a .npy file and writes another: 'COMMAND IN OUT'."""
 
-    def __init__(self, command, array, seconds=600):
-        words = shlex.split(command)
+    def __init__(self, command, array, seconds):
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise Error(f"see: --run {command!r}: {error}; expected the words of a command") from None
         if "IN" not in words or "OUT" not in words:
             raise Error(f"see: --run {command!r}: expected the words IN and OUT, which stand for the two files")
         self.words, self.seconds = words, seconds
@@ -115,18 +124,38 @@ class Program(Function):
         with tempfile.TemporaryDirectory() as folder:
             files = {"IN": f"{folder}/in.npy", "OUT": f"{folder}/out.npy"}
             np.save(files["IN"], values)
-            try:
-                done = subprocess.run([files.get(word, word) for word in self.words], timeout=self.seconds,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise Error(f"see: {self.words[0]}: {error}") from None
-            if done.returncode:
-                said = done.stdout.decode(errors="replace").strip().splitlines()
-                raise Error(f"see: {self.words[0]} ended with {done.returncode}: {said[-1] if said else 'it printed nothing'}")
+            with open(f"{folder}/said", "w+b") as said:
+                try:
+                    done = subprocess.run([files.get(word, word) for word in self.words], timeout=self.seconds,
+                                          stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+                except subprocess.TimeoutExpired:
+                    raise Error(f"see: {self.words[0]} took more than {self.seconds:g} s; --timeout SECONDS gives it more") from None
+                except (OSError, ValueError) as error:
+                    raise Error(f"see: {self.words[0]}: {error}") from None
+                if done.returncode:
+                    raise Error(f"see: {self.words[0]} {_ended(done.returncode)}: {_last_line(said)}")
             try:
                 return np.load(files["OUT"], allow_pickle=False)
-            except (OSError, ValueError) as error:
+            except FileNotFoundError:
+                raise Error(f"see: {self.words[0]} wrote no file OUT") from None
+            except (OSError, ValueError, EOFError) as error:
                 raise Error(f"see: {self.words[0]} wrote no .npy file to OUT: {error}") from None
+
+
+def _ended(status):
+    if status > 0:
+        return f"ended with {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def _last_line(said):
+    """The last line of what a program printed."""
+    said.seek(max(0, said.seek(0, 2) - 4096))
+    lines = said.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"
 
 
 def first_array(out):
@@ -139,7 +168,7 @@ def first_array(out):
         elif isinstance(one, (list, tuple)) and one:
             one = one[0]
         else:
-            raise Error(f"see: the model gives a {type(out).__name__}; expected an array, or logits")
+            raise Error(f"see: the model returns {type(out).__name__}; expected an array, or logits")
     return one
 
 
@@ -148,4 +177,4 @@ def _is_of_jax(array):
 
 
 def _sizes(array):
-    return np.sqrt((array.astype(np.float64) ** 2).reshape(*array.shape[:2], -1).sum(-1))
+    return np.sqrt((np.abs(array).astype(np.float64) ** 2).reshape(*array.shape[:2], -1).sum(-1))
