@@ -306,6 +306,26 @@ def test_modules_of_torch_name_their_layer():
     assert maskctl.see(dropping.eval(), batch["input_ids"])
 
 
+def test_buffers_of_a_model_in_training_are_restored():
+    torch = pytest.importorskip("torch")
+
+    class Normed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.norm = torch.nn.Embedding(64, E), torch.nn.BatchNorm1d(E)
+
+        def forward(self, x):
+            return self.norm(self.embed(x).mT).mT
+
+    model = Normed()
+    before = {name: one.clone() for name, one in model.named_buffers()}
+    for way in ("differences", "cotangents"):
+        assert not maskctl.see(model, torch.tensor(TOKENS), way=way)
+    assert before and all(torch.equal(one, before[name]) for name, one in model.named_buffers())
+    zeros = torch.zeros(1, T, dtype=torch.long)
+    assert maskctl.see(model.eval(), zeros)  # 64 ids are known
+
+
 class Cache:
     """Stands for a cache of transformers, which a run fills."""
 

@@ -55,7 +55,7 @@ class Torch:
 
     def call(self, arguments):
         arguments = {key: _own(one) for key, one in arguments.items()}
-        with _same_draws():
+        with _same_draws(), _same_buffers(self.model):
             out = self.model(arguments[""]) if "" in arguments else self.model(**arguments)
         out = first_array(out)
         self.dtype = str(out.dtype).removeprefix("torch.")
@@ -72,12 +72,13 @@ class Torch:
             where = torch.from_numpy(changed).to(tokens.device).reshape(*changed.shape, *(1,) * (tokens.ndim - 2))
             arguments = {**arguments, self.name: torch.where(where, torch.cat([self._others()] * copies), tokens)}
         with torch.no_grad():
-            return self.call(arguments).detach().float().cpu().numpy()
+            return _array(self.call(arguments))
 
     def _others(self):
         if self._other is None:
             tokens = self.tokens.detach()
-            self._other = torch.from_numpy(others((tokens if self._are_ids() else tokens.float()).cpu().numpy())).to(tokens)
+            sizes = [one.num_embeddings for one in _modules(self.model) if isinstance(one, torch.nn.Embedding)]
+            self._other = torch.from_numpy(others(_array(tokens), min(sizes, default=1))).to(tokens)
         return self._other
 
     def has(self, word):
@@ -124,7 +125,7 @@ class Torch:
             grad = torch.autograd.grad(out, leaves, random, allow_unused=True)[0]
         if grad is None:
             return np.zeros(self.shape)
-        return grad.double().flatten(2).norm(dim=-1).cpu().numpy()
+        return grad.abs().double().flatten(2).norm(dim=-1).cpu().numpy()
 
     def tangents(self, changed, draw):
         import torch.autograd.forward_ad as forward
@@ -137,7 +138,7 @@ class Torch:
             tangent = forward.unpack_dual(self.call(arguments)).tangent
         if tangent is None:
             raise Error("see: no tangent reaches the output")
-        return tangent.detach().double().flatten(2).norm(dim=-1).cpu().numpy()
+        return tangent.detach().abs().double().flatten(2).norm(dim=-1).cpu().numpy()
 
     def layers(self, within=None):
         """(name, module, its Layer) of the outermost modules inside one that map numbers [B, T, E] to such, in
@@ -201,7 +202,7 @@ class Layer(Torch):
         given = [_own(one) for one in self.given]
         keywords = {key: _own(one) for key, one in self.keywords.items()}
         (given if isinstance(self.place, int) else keywords)[self.place] = arguments[""]
-        with _same_draws():
+        with _same_draws(), _same_buffers(self.model):
             out = first_array(self.model(*given, **keywords))
         self.dtype = str(out.dtype).removeprefix("torch.")
         return out
@@ -215,6 +216,19 @@ def _same_draws():
         yield
 
 
+@contextlib.contextmanager
+def _same_buffers(model):
+    """What a run in training mode writes into buffers, as the statistics of batch norm, is undone."""
+    kept = [(module, name, one, one.detach().clone()) for module in _modules(model) if module.training
+            for name, one in module._buffers.items() if one is not None]
+    try:
+        yield
+    finally:
+        for module, name, one, before in kept:
+            one.data.copy_(before)  # unseen by gradients, which may be taken yet
+            module._buffers[name] = one
+
+
 def _as_written():
     """Within, what torch.compile has compiled runs as it is written, so that hooks see it."""
     stance = getattr(torch.compiler, "set_stance", None)
@@ -223,6 +237,11 @@ def _as_written():
 
 def _modules(model):
     return list(model.modules()) if isinstance(model, torch.nn.Module) else []
+
+
+def _array(out):
+    out = out.detach().cpu().resolve_conj()
+    return (out.float() if out.is_floating_point() and out.dtype != torch.float64 else out).numpy()
 
 
 def _own(one):
