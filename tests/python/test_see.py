@@ -5,12 +5,13 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 import maskctl
-from maskctl import Error, Mask, _see_command
+from maskctl import Error, Mask, _see_command, _see_given
 from maskctl.testing import assert_sees
 
 T, E = 24, 8
@@ -147,12 +148,84 @@ def test_padding_and_entries_are_asked_about():
     assert question(maskctl.see(mixes, TOKENS[:1]), "batch").leaks  # a copy beside it moves it
 
 
+def test_an_entry_that_moves_another_is_no_look_into_the_future():
+    was = TOKENS.copy()
+
+    def model(x):  # entry 0 moves with token 20 of entry 1, unless its token 3 is another too
+        out = through(PACKED)(x)
+        for begin in range(0, len(x) - 1, 2):
+            out[begin] += (x[begin + 1, 20] != was[1, 20]) and (x[begin + 1, 3] == was[1, 3])
+        return out
+
+    answer = maskctl.see(model, TOKENS, segments=IDS)
+    assert not question(answer, "future").leaks and not question(answer, "documents").leaks
+    batch = question(answer, "batch")
+    assert batch.leaks and batch.output[0] == 0 and batch.input == [1, 20] and "moves with token 20 of entry 1" in str(answer)
+    assert "no entry moved another in 2 changes" in str(maskctl.see(through(PACKED), TOKENS))
+
+
+def test_a_copy_that_moves_another_is_no_look_into_the_future():
+    was = TOKENS[0]
+
+    def model(x):  # as above, of the rows that run beside each other
+        return through(PACKED)(x) + ((x[:, 20] != was[20]) & (x[:, 3] == was[3])).any()
+
+    answer = maskctl.see(model, TOKENS[:1], segments=IDS)
+    seen = np.zeros((T, T), bool)
+    seen[:, 20] = seen[:, 3] = True
+    for one in answer.data.questions:
+        assert one.name == "batch" or not one.leaks or seen[one.output[1], one.input[1]], "the pair that is named depends"
+
+
+def test_outputs_are_compared_as_exactly_as_they_are():
+    apart, leak = through(PACKED), through(np.tri(T, dtype=bool))
+    for tiny in (1e-9, 1e-12):
+        answer = maskctl.see(lambda x: apart(x).astype("f8") + tiny * leak(x), TOKENS, segments=IDS)
+        assert question(answer, "documents").leaks and answer.data.dtype == "float64" and answer.floor < tiny
+    assert maskctl.see(lambda x: apart(x).astype("f8"), TOKENS, segments=IDS)
+    for dtype in ("c8", "c16"):
+        answer = maskctl.see(lambda x: (apart(x) + 1j * leak(x)).astype(dtype), TOKENS, segments=IDS)
+        assert question(answer, "documents").leaks
+        assert maskctl.see(lambda x: (apart(x) + 1j * apart(x)).astype(dtype), TOKENS, segments=IDS)
+
+
 def test_ids_are_never_above_those_of_the_batch():
     def model(x):
         assert x.max() <= 9
         return through(np.tri(T, dtype=bool))(x)
 
     assert maskctl.see(model, np.full((1, T), 9))
+
+
+def test_what_was_not_asked_about_is_said():
+    answer = maskctl.see(through(PACKED), TOKENS, segments=IDS * 0)
+    assert answer and "note: one document in each row: documents were not asked about" in str(answer)
+    spoils = lambda x: np.where((np.arange(T) == 4)[:, None], np.nan, through(PACKED)(x))
+    assert "note: 1 output is not finite" in str(maskctl.see(spoils, TOKENS[:1]))
+
+
+@pytest.mark.parametrize("batch, words", [
+    ({"cu_seqlens": [1, 9, T]}, "cu_seqlens is 1, 9, 24; expected sums of lengths, from 0 to 24"),
+    ({"cu_seqlens": [0, 9, 7, T]}, "cu_seqlens is 0, 9, 7, 24; expected"),
+    ({"cu_seq_lens_q": [0, 9]}, "cu_seq_lens_q is 0, 9; expected"),
+    ({"cu_seqlens": [0.0, T]}, "cu_seqlens of float64; expected integers"),
+    ({"cu_seqlens": []}, "cu_seqlens"),
+    ({"position_ids": np.arange(T) / 2}, "position_ids of float64; expected integers"),
+    ({"position_ids": np.arange(T - 1)[None]}, r"position_ids of shape \(1, 23\) for tokens 1 x 24"),
+    ({"attention_mask": np.zeros((1, T))}, "attention_mask is 0 everywhere"),
+])
+def test_documents_of_a_batch_are_read_or_refused(batch, words):
+    subject = types.SimpleNamespace(shape=(1, T), notes=[])
+    with pytest.raises(Error, match=words):
+        _see_given.given(subject, batch, None, None)
+
+
+def test_documents_of_a_batch():
+    for batch in ({"cu_seqlens": [0, 9, 16, 16, T]}, {"position_ids": np.r_[0:9, 0:7, 0:8]}, {"position_ids": np.r_[0:9, 0:7, 0:8][None]}):
+        subject = types.SimpleNamespace(shape=(1, T), notes=[])
+        found = _see_given.given(subject, batch, None, None)
+        assert found.has_documents and ((found.ids[0][:, None] == found.ids[0]) == (IDS[:, None] == IDS)).all()
+        assert len(subject.notes) == 1 and subject.notes[0].startswith("documents: ")
 
 
 def test_noise_raises_the_floor_and_is_said():
@@ -171,7 +244,11 @@ def test_what_cannot_be_told_is_not_known():
     answer = maskctl.see(spoils, TOKENS, segments=IDS)
     assert answer.status == 2 and not answer and "2 outputs are not finite" in str(answer)
     answer = maskctl.see(through(PACKED), np.full((1, T), 9), causal=False)
-    assert answer.status == 2 and "nothing was asked" in str(answer)
+    assert answer.status == 2 and "nothing was asked: give segments or valid or causal=True" in str(answer)
+    answer = maskctl.see(through(PACKED), np.full((1, T), 9), causal=False, segments=IDS * 0, valid=IDS >= 0)
+    assert answer.status == 2 and "nothing was asked: give causal=True" in str(answer)
+    answer = maskctl.see(lambda x: TABLE[x], np.array([[9]]), segments=[[0]])
+    assert answer.status == 2 and "nothing was asked: one token has no other that could reach it" in str(answer)
 
 
 def test_numbers_and_single_rows_are_taken():
@@ -188,13 +265,26 @@ def test_assert_sees():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: maskctl.see(3, TOKENS), "an? int is no function"),
+    (lambda: maskctl.see(3, TOKENS), "the model is of type int; expected a function"),
     (lambda: maskctl.see(through(PACKED), TOKENS[0, 0]), "expected ids"),
     (lambda: maskctl.see(through(PACKED), TOKENS, way="guess"), "way='guess': expected one of"),
     (lambda: maskctl.see(through(PACKED), TOKENS, way="tangents"), "this model takes differences"),
     (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS[:5]), r"segments of shape \(5,\)"),
     (lambda: maskctl.see(lambda x: "text", TOKENS), "the model returns str"),
     (lambda: maskctl.see(lambda x: np.zeros(3), TOKENS), r"an output of shape \(3,\)"),
+    (lambda: maskctl.see(lambda x: TABLE[x][:, ::2], TOKENS), "expected one for each token, .*, not 12 for 24 tokens"),
+    (lambda: maskctl.see(lambda x: TABLE[x].astype("U9"), TOKENS), "outputs of <U9; expected numbers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS * 0 - 1), "segments are below 0 everywhere"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, valid=IDS * 0), "valid is 0 everywhere"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, valid=IDS), "valid holds 2; expected 1"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, valid=IDS + np.nan), "valid holds nan; expected 1"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS + 0.5), "segments of float64; expected integers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS + np.nan), "segments of float64; expected integers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS.astype("U1")), "segments of <U1; expected integers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS.astype(object)), "segments of object; expected integers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS * 0), "each token is 0; expected two ids at least"),
+    (lambda: maskctl.see(through(PACKED), TOKENS).matrix(rows=[T]), r"rows=\[24\]; expected numbers from 0 to 23"),
+    (lambda: maskctl.see(through(PACKED), {"input_ids": TOKENS}), "no tensor of torch in the dict; make its arrays tensors"),
 ])
 def test_bad_input_is_one_line(call, words):
     with pytest.raises(Error, match=words) as found:

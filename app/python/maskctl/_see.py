@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from maskctl import _see_matrix, _see_questions, _see_shape
+from maskctl import _see_given, _see_matrix, _see_questions, _see_shape
 from maskctl._answer import Record
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
@@ -14,7 +14,6 @@ from maskctl._see_subjects import Function, Program
 
 _WAYS = {"differences": "forward differences", "cotangents": "products with random cotangents",
          "tangents": "products with random tangents"}
-_ENDS = ("cu_seq_lens_q", "cu_seqlens_q", "cu_seqlens")
 
 
 def see(model, batch, *, segments=None, valid=None, causal=True, way=None, everywhere=False, layers=True):
@@ -42,9 +41,8 @@ def see(model, batch, *, segments=None, valid=None, causal=True, way=None, every
         raise Error(f"see: way={way!r}: expected one of {', '.join(_WAYS)}")
     if way not in subject.ways:
         raise Error(f"see: way={way!r}: this model takes {', '.join(subject.ways)}")
-    ids, tokens = _given(subject, batch, segments, valid)
-    probe = Probe(subject, way)
-    found = Sees(probe, ids, tokens, causal)
+    given = _see_given.given(subject, batch, segments, valid)
+    found = Sees(Probe(subject, way), given, causal)
     found._ask(everywhere)
     found._explain(layers)
     return found
@@ -58,9 +56,9 @@ def _subject(model, batch):
 
         return Torch(model, batch)
     if not callable(model):
-        raise Error(f"see: a {type(model).__name__} is no function")
+        raise Error(f"see: the model is of type {type(model).__name__}; expected a function of a batch")
     if hasattr(batch, "keys"):
-        raise Error("see: a dict is a batch of torch's tensors; expected an array")
+        raise Error("see: no tensor of torch in the dict; make its arrays tensors, as by torch.from_numpy, or give one array")
     return Function(model, batch)
 
 
@@ -70,82 +68,69 @@ def see_program(command, array, seconds=600, **options):
 
 
 def _of_subject(subject, batch, *, segments=None, valid=None, causal=True, everywhere=False):
-    ids, tokens = _given(subject, batch, segments, valid)
-    found = Sees(Probe(subject, "differences"), ids, tokens, causal)
+    given = _see_given.given(subject, batch, segments, valid)
+    found = Sees(Probe(subject, "differences"), given, causal)
     found._ask(everywhere)
     found._explain(False)
     return found
-
-
-def _rows(name, array, shape):
-    array = np.asarray(array.cpu() if hasattr(array, "cpu") else array)
-    if array.shape == shape[1:]:
-        array = np.broadcast_to(array, shape)
-    if array.shape != shape:
-        raise Error(f"see: {name} of shape {array.shape} for tokens {shape[0]} x {shape[1]}")
-    return array
-
-
-def _given(subject, batch, segments, valid):
-    """The document of each token [B, T], -1 for padding, or None; and which tokens are no padding."""
-    named = batch if hasattr(batch, "keys") else {}
-    shape = tuple(subject.shape)
-    if valid is None and getattr(named.get("attention_mask"), "ndim", 0) == 2:
-        valid = named["attention_mask"]
-        if not valid.bool().all():
-            subject.notes.append("padding: where attention_mask is 0")
-    tokens = np.ones(shape, bool) if valid is None else _rows("valid", valid, shape).astype(bool)
-    if segments is not None:
-        ids = _rows("segments", segments, shape).astype(np.int64)
-        return np.where(tokens, ids, -1), tokens & (ids >= 0)
-    ends = next((named[name] for name in _ENDS if named.get(name) is not None), None)
-    positions = named.get("position_ids")
-    if ends is not None and shape[0] == 1:
-        ids = np.searchsorted(np.asarray(ends.cpu())[1:], np.arange(shape[1]), side="right")[None]
-        subject.notes.append("documents: of cumulative lengths in the batch")
-    elif getattr(positions, "ndim", 0) == 2 and positions.shape[0] in (1, shape[0]):
-        positions = np.broadcast_to(np.asarray(positions.cpu()), shape)
-        starts = np.diff(positions, prepend=positions[:, :1] - 1) != 1
-        ids = np.cumsum(starts & tokens, 1)
-        subject.notes.append("documents: where position_ids start over")
-    else:
-        return None, tokens
-    return np.where(tokens, ids, -1), tokens
 
 
 class Sees:
     """The answer of maskctl.see: true if nothing reaches what it may not. `verdicts` has a record for each
     question, `passes` how often the model ran, `floor` the amount that counts as a change."""
 
-    def __init__(self, probe, ids, valid, causal):
-        self._probe, self._ids, self._valid, self._causal = probe, ids, valid, causal
+    def __init__(self, probe, given, causal):
+        self._probe, self._given, self._causal = probe, given, causal
         self.verdicts, self.shapes, self.layers = [], {}, {}
         self.notes = list(probe.subject.notes)
 
     def _ask(self, everywhere):
-        probe, shape = self._probe, tuple(self._probe.subject.shape)
-        same = probe.shape == shape
-        if not same:
-            self.notes.append(f"{probe.shape[1]} outputs for {shape[1]} tokens: only batch entries are asked about")
+        probe, shape, given = self._probe, tuple(self._probe.subject.shape), self._given
         questions = []
-        if same and self._ids is not None and any(len(np.unique(row[row >= 0])) > 1 for row in self._ids):
-            questions.append(_see_questions.of_documents(self._ids))
-        if same and self._causal and shape[1] > 1:
-            questions.append(_see_questions.of_the_future(shape, self._valid, shape[1] if everywhere else 4 * probe.copies))
-        if same and not self._valid.all() and self._valid.any():
-            questions.append(_see_questions.of_padding(self._valid))
+        if given.has_documents:
+            questions.append(_see_questions.of_documents(given.ids))
+        if self._causal and shape[1] > 1:
+            questions.append(_see_questions.of_the_future(shape, given.valid, shape[1] if everywhere else 4 * probe.copies))
+        if not given.valid.all():
+            questions.append(_see_questions.of_padding(given.valid))
+        self._entries = None
         if shape[0] > 1:
-            entries = _see_questions.ask(probe, _see_questions.of_entries(shape, probe.shape[1]))
-            probe.entries_mix = entries.leaks
-        if probe.entries_mix:
-            questions = [_see_questions.by_entry(one, shape) for one in questions]
-        self.verdicts = [_see_questions.ask(probe, one) for one in questions]
+            self._entries = _see_questions.ask(probe, _see_questions.of_entries(shape))
+            probe.entries_mix = self._entries.leaks
+        self.verdicts = [self._verdict(one) for one in questions if one.rectangles]
         if shape[0] > 1:
-            self.verdicts.append(entries)
+            self.verdicts.append(self._entries)
         elif probe.entries_mix:
             self.verdicts.append(_see_questions.Verdict("batch", True, True, ""))
-        if probe.unread.any():
-            self.notes.append(f"{int(probe.unread.sum())} outputs are not finite: what reaches them is not known")
+        unread = int(probe.unread.sum())
+        if unread:
+            self.notes.append(f"{unread} output{'s are' if unread > 1 else ' is'} not finite: what reaches there is not known")
+
+    def _verdict(self, question):
+        """The verdict of runs in which nothing else is changed that may be what moves an output: no copy beside the
+        batch, and where entries mix no other entry."""
+        probe, shape = self._probe, tuple(self._probe.subject.shape)
+        verdict = _see_questions.ask(probe, _see_questions.by_entry(question, shape) if probe.entries_mix else question)
+        if not verdict.leaks:
+            return verdict
+        if probe.copies > 1 and not probe.moves_alone(verdict):
+            probe.copies = 1
+            return self._mixed(question, _see_questions.Verdict("batch", True, True, ""))
+        single = verdict.input is not None and verdict.output is not None
+        if shape[0] == 1 or probe.entries_mix or single and verdict.input[0] == verdict.output[0]:
+            return verdict
+        if not single:  # several tokens, which may be of one entry
+            alone = _see_questions.ask(probe, _see_questions.by_entry(question, shape))
+            if alone.leaks:
+                return alone
+        return self._mixed(question, dataclasses.replace(verdict, name="batch", whole=True, asked=""))
+
+    def _mixed(self, question, verdict):
+        """Asks again, as entries are seen to mix."""
+        self._probe.entries_mix = True
+        if self._entries is None or not self._entries.leaks:
+            self._entries = verdict
+        return self._verdict(question)
 
     def _explain(self, layers):
         for verdict in self.verdicts:
@@ -171,11 +156,11 @@ class Sees:
                                         probe.floor, probe.subject.has("conv")))
 
     def _forbidden(self, name, entry):
-        ids, place = self._ids, np.arange(self._probe.subject.shape[1])
+        ids, place = self._given.ids, np.arange(self._probe.subject.shape[1])
         if name == "documents":
             row = ids[entry]
             return (row[:, None] != row) & (row[:, None] >= 0) & (row >= 0)
-        valid = self._valid[entry]
+        valid = self._given.valid[entry]
         return (place[:, None] < place) & valid[:, None] & valid
 
     def _sample(self, entry, verdict):
@@ -183,11 +168,11 @@ class Sees:
         the future, the next ones and those at distances of powers of 2; the first ones; those around the witness."""
         tokens = self._probe.subject.shape[1]
         if tokens <= 64:
-            return np.flatnonzero(self._valid[entry])
+            return np.flatnonzero(self._given.valid[entry])
         steps = np.concatenate([np.arange(1, 9), 2 ** np.arange(4, int(tokens).bit_length())])
         around = [] if verdict.input is None else verdict.input[1] + np.arange(-2, 3)
         if verdict.name == "documents":
-            row = self._ids[entry]
+            row = self._given.ids[entry]
             border = np.flatnonzero(row == row[verdict.output[1]])[0]
             if border == 0:  # the first document sees a later one
                 border = np.flatnonzero(row != row[0])[0]
@@ -195,7 +180,7 @@ class Sees:
         else:
             some = np.concatenate([verdict.output[1] + steps, [0, 1], around]).astype(int)
         some = np.unique(some[(some >= 0) & (some < tokens)])
-        return some[self._valid[entry][some]]
+        return some[self._given.valid[entry][some]]
 
     @property
     def passes(self):
@@ -215,7 +200,10 @@ class Sees:
         see nothing in it. exact=True takes a pass for each token, and has the same cells."""
         probe = self._probe
         wanted = np.zeros(probe.shape, bool)
-        wanted[:, slice(None) if rows is None else np.asarray(rows)] = True
+        try:
+            wanted[:, slice(None) if rows is None else np.asarray(rows)] = True
+        except IndexError:
+            raise Error(f"see: rows={rows!r}; expected numbers from 0 to {probe.shape[1] - 1}") from None
         if probe.way == "cotangents":
             amounts = _see_matrix.of_outputs(probe, wanted)
         else:
@@ -260,7 +248,7 @@ class Sees:
             if one.name in self.shapes:
                 lines.append(f"{'':<11}{self.shapes[one.name].words}")
         if not self.verdicts:
-            lines.append("nothing was asked: give segments, valid, or causal=True")
+            lines.append(f"nothing was asked: {self._absent()}")
         lines += [f"note: {note}" for note in self.notes]
         if self._probe.noise > 0:
             lines.append(f"note: two equal runs differ by {self._probe.noise:.2g} of an output; changes up to {self.floor:.2g} "
@@ -272,7 +260,7 @@ class Sees:
     def _said(self, one):
         if not one.leaks:
             none = {"documents": "none reaches another", "future": "no output moves with a later token",
-                    "padding": "reaches no token", "batch": "entries do not mix"}[one.name]
+                    "padding": "reaches no token", "batch": f"no entry moved another in {one.changes} changes"}[one.name]
             return none if one.whole else f"{none}, asked at {one.asked}"
         if one.output is None:
             return "LEAK: a copy of the batch beside it moves its outputs"
@@ -285,8 +273,14 @@ class Sees:
             of = f": document {self._document(one.output)} sees document {self._document(one.input)}"
         return f"LEAK{of}: {at} moves with token {one.input[1]}{other}"
 
+    def _absent(self):
+        tokens = self._probe.subject.shape[1]
+        absent = self._given.absent + ([] if self._causal else ["causal=True"])
+        return "one token has no other that could reach it" if tokens == 1 else (
+            f"give {' or '.join(absent)}" if absent else "no token may not see another")
+
     def _document(self, place):
-        return int(self._ids[place])
+        return int(self._given.ids[place])
 
 
 class _Guilty:
@@ -320,11 +314,11 @@ class _Guilty:
             self.module, module, self.probe = type(leaking[1]).__name__, leaking[1], leaking[2]
 
     def __str__(self):
-        rest = f"; {self.unasked} modules could not run alone" if self.unasked else ""
+        rest = f"; {self.unasked} module{'s' if self.unasked > 1 else ''} could not run alone" if self.unasked else ""
         if self.name is None:
-            return (f"none of {self.asked} layers leaks by itself: it comes from what is around them{rest}" if self.asked else
+            return (f"none of {self.asked} layer{'s' if self.asked > 1 else ''} leaks by itself: it comes from what is around them{rest}" if self.asked else
                     f"no layer was seen that maps [B, T, E] to such{rest}")
-        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak{rest}"
+        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak{'s' if self.count == 1 else ''}{rest}"
 
 
 def _alone(layer, verdict, floor):

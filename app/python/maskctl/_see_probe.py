@@ -7,7 +7,7 @@ from maskctl._native import Error
 _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
 # Of a dtype: (the least floor, where no rounding was measured; the floor where none could be). Products of other
 # numbers of rows, as those of experts, round otherwise.
-_FLOORS = {"float32": (2.0 ** -21, 2.0 ** -18), "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9)}
+_FLOORS = {"float64": (2.0 ** -50, 2.0 ** -47), "complex128": (2.0 ** -50, 2.0 ** -47), "float32": (2.0 ** -21, 2.0 ** -18), "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9)}
 _MOST_NOISE = 0.2  # a floor above it hides leaks
 
 
@@ -46,7 +46,10 @@ class Probe:
         inputs = self.subject.shape if changed is None else changed.shape
         if out.ndim < 2 or out.shape[0] != inputs[0]:
             raise Error(f"see: an output of shape {tuple(out.shape)} for inputs {inputs}; expected [B, T, ...]")
-        return out.reshape(*out.shape[:2], -1).astype(np.float32)
+        if out.shape[1] != inputs[1]:
+            raise Error(f"see: an output of shape {tuple(out.shape)} for inputs {inputs}; expected one for each token, [B, T, ...], "
+                        f"not {out.shape[1]} for {inputs[1]} tokens")
+        return _reals(out.reshape(*out.shape[:2], -1))
 
     def _changes(self, out):
         with np.errstate(invalid="ignore", over="ignore"):
@@ -146,6 +149,14 @@ class Probe:
         alone[likely] = True
         return tuple(map(int, likely)) if self.moved([alone])[0][place] > 0 else None
 
+    def moves_alone(self, verdict):
+        """Whether the inputs of a verdict move its output in a run of nothing beside them."""
+        inputs = verdict.sources
+        if verdict.input is not None:
+            inputs = np.zeros_like(inputs)
+            inputs[verdict.input] = True
+        return self.moved([inputs])[0][verdict.output] > 0
+
     def _narrowed(self, among, amounts_of):
         """The place of one member of a set that is enough, by cutting the set in parts."""
         places = np.argwhere(among)
@@ -161,6 +172,16 @@ class Probe:
                 return None
             places = parts[int(np.argmax(found))]
         return tuple(map(int, places[0]))
+
+
+def _reals(out):
+    """Outputs as float64 or, where they are less exact, float32; a complex number as two."""
+    if out.dtype.kind not in "biufcV":
+        raise Error(f"see: outputs of {out.dtype}; expected numbers")
+    if out.dtype.kind == "c":
+        out = np.concatenate([out.real, out.imag], -1)
+    wide = out.dtype.kind in "iu" or out.dtype == np.float64
+    return out.astype(np.float64 if wide else np.float32)
 
 
 def _above(amounts):

@@ -30,6 +30,7 @@ class Verdict:
     sources: np.ndarray = None
     targets: np.ndarray = None
     rectangles: int = 0  # that touch
+    changes: int = 0  # rectangles that were asked
 
 
 def of_documents(ids):
@@ -66,21 +67,22 @@ def of_the_future(shape, valid, least):
     place = np.broadcast_to(np.arange(tokens), shape)
     whole = len(cuts) == tokens - 1
     asked = "" if whole else f"{len(cuts)} of {tokens - 1} places"
-    return Question("future", [((place >= cut) & valid, (place < cut) & valid) for cut in cuts], whole, asked)
+    pairs = [((place >= cut) & valid, (place < cut) & valid) for cut in cuts]
+    return Question("future", _not_empty(pairs), whole, asked)
 
 
 def of_padding(valid):
     """No output of a token moves with padding."""
-    return Question("padding", [(~valid, valid)])
+    return Question("padding", _not_empty([(~valid, valid)]))
 
 
-def of_entries(shape, outputs):
+def of_entries(shape):
     """No batch entry moves another."""
     entry = np.arange(shape[0])
     sets = []
     for bit in range(int(shape[0] - 1).bit_length()):
         sets += [entry >> bit & 1 == value for value in (0, 1)]
-    wide = [(np.repeat(one[:, None], shape[1], 1), np.repeat(~one[:, None], outputs, 1)) for one in sets]
+    wide = [(np.repeat(one[:, None], shape[1], 1), np.repeat(~one[:, None], shape[1], 1)) for one in sets]
     return Question("batch", wide)
 
 
@@ -88,14 +90,20 @@ def by_entry(question, shape):
     """The same, entry by entry, for models that mix them."""
     rows = np.eye(shape[0], dtype=bool)
     pairs = [(sources & row[:, None], targets & row[:, None]) for sources, targets in question.rectangles for row in rows]
-    return dataclasses.replace(question, rectangles=[pair for pair in pairs if pair[0].any() and pair[1].any()])
+    return dataclasses.replace(question, rectangles=_not_empty(pairs))
+
+
+def _not_empty(pairs):
+    """The pairs that have both an input and an output in some entry."""
+    return [(sources, targets) for sources, targets in pairs if (sources.any(1) & targets.any(1)).any()]
 
 
 def ask(probe, question):
     """The verdict on one question."""
     touched = probe.touch(question.rectangles)
     sizes = [one.max(initial=0.0) for one in touched]
-    verdict = Verdict(question.name, max(sizes) > 0, question.whole, question.asked, rectangles=sum(one > 0 for one in sizes))
+    verdict = Verdict(question.name, max(sizes) > 0, question.whole, question.asked, rectangles=sum(one > 0 for one in sizes),
+                      changes=len(sizes))
     if verdict.leaks:
         # The rectangle of the fewest inputs leads to a pair that is near.
         first = min((one for one in range(len(sizes)) if sizes[one] > 0), key=lambda one: question.rectangles[one][0].sum())

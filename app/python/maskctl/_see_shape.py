@@ -144,7 +144,7 @@ def _is_choice(among, leak, profile):
         return False
     columns = np.flatnonzero((leak & among).any(0))
     # What fades or is a convolution moves the outputs nearest to a token first; a choice has gaps.
-    return np.mean([_has_gaps(leak[among[:, one], one]) for one in columns]) >= 0.5
+    return columns.size > 0 and np.mean([_has_gaps(leak[among[:, one], one]) for one in columns]) >= 0.5
 
 
 def _has_gaps(moved):
