@@ -274,6 +274,9 @@ def test_assert_sees():
     (lambda: maskctl.see(lambda x: np.zeros(3), TOKENS), r"an output of shape \(3,\)"),
     (lambda: maskctl.see(lambda x: TABLE[x][:, ::2], TOKENS), "expected one for each token, .*, not 12 for 24 tokens"),
     (lambda: maskctl.see(lambda x: TABLE[x].astype("U9"), TOKENS), "outputs of <U9; expected numbers"),
+    (lambda: maskctl.see(lambda x: np.zeros(x.shape, "f4,f4"), TOKENS), "outputs of .*; expected numbers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS.astype("U3")), "a batch of <U3; expected ids or numbers"),
+    (lambda: maskctl.see(through(PACKED), TOKENS, segments=[[0], [0, 1]]), "segments"),
     (lambda: maskctl.see(through(PACKED), TOKENS, segments=IDS * 0 - 1), "segments are below 0 everywhere"),
     (lambda: maskctl.see(through(PACKED), TOKENS, valid=IDS * 0), "valid is 0 everywhere"),
     (lambda: maskctl.see(through(PACKED), TOKENS, valid=IDS), "valid holds 2; expected 1"),
@@ -436,6 +439,21 @@ def test_a_model_runs_as_it_is_called():
             past.runs += 1
         return torch.sin((causal if use_cache else packed) @ embed(input_ids))
 
+    class Layer(torch.nn.Module):
+        def forward(self, x, cache=None):
+            cache.runs += 1
+            return causal @ x * cache.runs  # a cache that another run filled gives other outputs
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.layer = embed, Layer()
+
+        def forward(self, input_ids, position_ids):
+            return torch.sin(self.layer(self.embed(input_ids), cache=Cache()))
+
+    answer = maskctl.see(Model(), {"input_ids": torch.tensor(TOKENS), "position_ids": torch.arange(T)[None] % 12})
+    assert question(answer, "documents").layer == "layer" and "try use_cache=False" in str(answer)
     tokens, past = torch.tensor(TOKENS), Cache()
     assert question(maskctl.see(model, {"input_ids": tokens}, segments=IDS), "documents").leaks
     assert maskctl.see(model, {"input_ids": tokens, "use_cache": False, "past": past}, segments=IDS) and past.runs == 0

@@ -140,6 +140,9 @@ class Sees:
                 subject = self._probe.subject
                 where = _Guilty(subject, verdict, self._probe.floor) if layers and hasattr(subject, "layers") else None
                 self.layers[verdict.name] = where
+                if verdict.name == "documents" and where is not None and subject.cached and "position_ids" in subject.arguments:
+                    self.notes.append("layers were given a cache, with which transformers makes no mask of position_ids; "
+                                      "try use_cache=False")
                 probe = where.probe if where is not None and where.probe is not None else self._probe
                 self.shapes[verdict.name] = self._shape(probe, verdict)
 

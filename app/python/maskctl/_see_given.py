@@ -32,7 +32,7 @@ def given(subject, batch, segments, valid):
     if valid is not None:
         tokens, source = _valid(valid, shape), "valid"
     elif getattr(padding, "ndim", 0) == 2:
-        tokens, source = _of_shape("attention_mask", _array(padding), shape) != 0, "attention_mask"
+        tokens, source = _of_shape("attention_mask", _array("attention_mask", padding), shape) != 0, "attention_mask"
         if not tokens.all():
             subject.notes.append("padding: where attention_mask is 0")
     else:
@@ -76,19 +76,22 @@ def _documents(subject, named, shape, tokens):
     return np.cumsum((np.diff(positions, prepend=positions[:, :1] - 1) != 1) & tokens, 1)
 
 
-def _array(one):
-    return np.asarray(one.detach().cpu() if hasattr(one, "cpu") else one)
+def _array(name, one):
+    try:
+        return np.asarray(one.detach().cpu() if hasattr(one, "cpu") else one)
+    except (TypeError, ValueError) as error:  # rows of several lengths, a dtype that numpy does not have
+        raise Error(f"see: {name}: {' '.join(str(error).split())}; expected an array") from None
 
 
 def _integers(name, one):
-    array = _array(one)
+    array = _array(name, one)
     if array.dtype.kind not in "biu":
         raise Error(f"see: {name} of {array.dtype}; expected integers")
     return array
 
 
 def _valid(one, shape):
-    array = _of_shape("valid", _array(one), shape)
+    array = _of_shape("valid", _array("valid", one), shape)
     if array.dtype.kind not in "biuf":
         raise Error(f"see: valid of {array.dtype}; expected 1 for tokens and 0 for padding")
     other = array[(array != 0) & (array != 1)]

@@ -176,7 +176,7 @@ class Probe:
 
 def _reals(out):
     """Outputs as float64 or, where they are less exact, float32; a complex number as two."""
-    if out.dtype.kind not in "biufcV":
+    if out.dtype.kind not in "biufcV" or out.dtype.fields:
         raise Error(f"see: outputs of {out.dtype}; expected numbers")
     if out.dtype.kind == "c":
         out = np.concatenate([out.real, out.imag], -1)

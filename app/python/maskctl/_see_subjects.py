@@ -44,6 +44,8 @@ def replaced(values, other, changed):
 
 def as_batch(values):
     """Inputs with an axis of batch entries: ids [B, T], or numbers [B, T, E]."""
+    if values.dtype.kind not in "biufcV" or values.dtype.fields:
+        raise Error(f"see: a batch of {values.dtype}; expected ids or numbers")
     if np.issubdtype(values.dtype, np.inexact) or values.dtype.kind == "V":
         values = values[None] if values.ndim == 2 else values
         wanted = 3

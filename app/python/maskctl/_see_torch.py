@@ -16,6 +16,7 @@ class Torch:
     """A module or function of torch on one batch: a tensor, or a dict of the arguments by name."""
 
     _other = None
+    cached = False  # whether a module was seen to be given a cache
 
     def __init__(self, model, batch):
         self.model = model
@@ -182,6 +183,7 @@ class Torch:
         finally:
             for one in hooks:
                 one.remove()
+        self.cached = self.cached or bool(begun)
         return ran
 
     def _are_numbers(self, one):
