@@ -189,6 +189,14 @@ def test_outputs_are_compared_as_exactly_as_they_are():
         assert maskctl.see(lambda x: (apart(x) + 1j * apart(x)).astype(dtype), TOKENS, segments=IDS)
 
 
+def test_rounding_of_a_model_of_less_bits_is_no_leak():
+    def model(x):  # rounds otherwise with each number of rows, as products of float32 may
+        return through(PACKED)(x).astype("f8") * (1 + 1e-8 * len(x))
+
+    answer = maskctl.see(model, TOKENS, segments=IDS)
+    assert answer and answer.data.dtype == "float64" and answer.floor > 1e-7
+
+
 def test_ids_are_never_above_those_of_the_batch():
     def model(x):
         assert x.max() <= 9

@@ -82,7 +82,8 @@ class Probe:
             self.passes -= 1
             return None
         still = max(self._changes(one).max() for one in out.reshape(copies, batch, *out.shape[1:])[::2])
-        self.entries_mix = bool(still > max(most, 8 * self.noise))
+        # Numbers of 64 bits may be of a model of 32, so that less is its rounding.
+        self.entries_mix = bool(still > max(most, _FLOORS["float32"][1] if self._plain.dtype == np.float64 else 0, 8 * self.noise))
         if self.entries_mix:
             return None
         self.copies = copies
