@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -57,8 +56,10 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// The status that waitpid() gives. Throws Error(kCancelled).
-  int wait() {
+  /// The status that waitpid() gives; nothing if the command runs longer than `limit`. Throws
+  /// Error(kCancelled).
+  std::optional<int> wait(const std::optional<std::chrono::seconds>& limit) {
+    const auto start = std::chrono::steady_clock::now();
     for (auto pause = kFirstWait;; pause = std::min(2 * pause, kLongestWait)) {
       int status = 0;
       const pid_t ended = waitpid(id_, &status, WNOHANG);
@@ -70,6 +71,7 @@ class Child {
         throw Error(Errc::kIo, fmt::format("cannot wait for /bin/sh: {}", std::strerror(errno)));
       }
       throw_if_stopped();
+      if (limit && std::chrono::steady_clock::now() - start > *limit) return std::nullopt;
       std::this_thread::sleep_for(pause);
     }
   }
@@ -103,8 +105,11 @@ std::string with_path(std::string command, std::string_view place, const std::st
   return command;
 }
 
-ProgramEnd run_program(const std::string& command, const std::string& log) {
-  const int status = Child(command, log).wait();
+ProgramEnd run_program(const std::string& command, const std::string& log,
+                       std::optional<std::chrono::seconds> limit) {
+  const std::optional<int> ended = Child(command, log).wait(limit);
+  if (!ended) return {-1, fmt::format("ran longer than {} s", limit->count())};
+  const int status = *ended;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   const std::string how = WIFSIGNALED(status) ? fmt::format("ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exit status {}", code);
