@@ -71,6 +71,7 @@ NamedResults run_backend(const MadeCase& made, attention::Backend backend) {
 }
 
 CaseVerdict judge(const MadeCase& made, NamedResults given) {
+  if (!given.contains("out")) return {Outcome::kRefuses, "no out was given"};
   const std::vector<std::string> names = judged_names(made.rule->asks);
   for (const std::string& name : names) {
     if (!given.contains(name)) return {Outcome::kSkipped, fmt::format("no {} was given", name)};

@@ -8,9 +8,9 @@ namespace maskctl::kit {
 
 /// kObeys: the results are those of the call, and of no other mask that was tried. kAnother: they
 /// are those of another mask, which is named. kWrong: they are those of another call, such as one
-/// with another scale, or are off. kRefuses: the library gave no results and says why. kUndecided:
-/// other masks fit as well. kSkipped: the results that the rule is about were not given, or none.
-/// Only kObeys is a pass.
+/// with another scale, or are off. kRefuses: the library gave no output, and may say why.
+/// kUndecided: other masks fit as well. kSkipped: the lse or the gradients that the rule is about
+/// were not given, or a folder of results has none of the case. Only kObeys is a pass.
 enum class Outcome : std::uint8_t { kObeys, kAnother, kWrong, kRefuses, kUndecided, kSkipped };
 /// "obeys", "another mask", "wrong numbers", "refuses", "undecided" or "skipped".
 std::string_view name(Outcome outcome);

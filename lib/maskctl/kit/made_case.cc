@@ -83,9 +83,13 @@ Tensor numbers(const std::string& id, std::string_view name, std::vector<Index> 
   return out;
 }
 
+std::string case_id(const Rule& rule, std::size_t number) {
+  return fmt::format("{}-{}", rule.id, number + 1);
+}
+
 MadeCase make_case(const Rule& rule, std::size_t number, DType dtype) {
   MadeCase made;
-  made.id = fmt::format("{}-{}", rule.id, number + 1);
+  made.id = case_id(rule, number);
   made.rule = &rule;
   made.source = &rule.cases.at(number);
   made.dtype = dtype;

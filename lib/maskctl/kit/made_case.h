@@ -18,8 +18,11 @@ namespace maskctl::kit {
 /// exactly; a case of another dtype has it rounded to the nearest, ties to even.
 Tensor numbers(const std::string& id, std::string_view name, std::vector<Index> shape);
 
+/// The rule's id, "-", and the number of the case from 1, which is `number` + 1: "causal.square-1".
+std::string case_id(const Rule& rule, std::size_t number);
+
 struct MadeCase {
-  std::string id;  // the rule's id, "-", and the number of the case from 1: "causal.square-1"
+  std::string id;  // case_id()
   const Rule* rule = nullptr;
   const Case* source = nullptr;
   DType dtype = DType::kFloat32;
