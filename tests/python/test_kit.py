@@ -1,5 +1,6 @@
 """The kit asks adapters: what obeys, what is another mask, what is refused, and what is no pass."""
 
+import maskctl
 import numpy as np
 import pytest
 
@@ -64,3 +65,79 @@ def test_inputs_hold_numbers_of_their_dtype(dtype):
     for case in kit.cases(dtype=dtype, rule=["causal.square"]):
         bits = case.query.view(np.uint32)
         assert not (bits & (0xFFFF if dtype == "bf16" else 0x1FFF)).any()
+
+
+def refusal(adapter):
+    """The text of the refusals of an adapter, which is the same for each case."""
+    answer = kit.judge(adapter, rule=["window.zero"])
+    assert set(outcomes(answer).values()) == {"refuses"}, answer
+    return {case.text for case in answer.cases}
+
+
+@pytest.mark.parametrize("returned, said", [
+    (None, "None"),
+    ((np.zeros(1), np.zeros(1)), "a tuple of 2"),
+    ({"output": np.zeros(1)}, "{'output': ...}"),
+    ({"out": None, "lse": np.zeros(1)}, "{'out': None, 'lse': ...}"),
+    ({}, "{}"),
+])
+def test_what_is_no_output_is_said_with_what_was_expected(returned, said):
+    expected = "expected an array or {'out': ...}"
+    assert refusal(lambda case: returned) == {f"TypeError: the adapter returned {said}; {expected}"}
+
+
+def test_an_lse_of_none_is_not_given():
+    def attend(case):
+        return {"out": ADAPTERS["numpy"](case)["out"], "lse": None}
+
+    assert set(outcomes(kit.judge(attend, rule=["lse.natural"])).values()) == {"skipped"}
+    assert kit.judge(attend, rule=["window.zero"])
+
+
+def test_a_refusal_has_the_first_lines_of_an_exception():
+    def fails(case):
+        raise RuntimeError("No kernel found.\n  Reasons:\n    dim 64 is too small\n" + "x" * 300)
+
+    (text,) = refusal(fails)
+    assert text.startswith("RuntimeError: No kernel found. Reasons: dim 64 is too small x")
+    assert len(text) == 200
+
+
+def test_an_adapter_that_exits_refuses():
+    def leaves(case):
+        raise SystemExit("no GPU")
+
+    assert refusal(leaves) == {"SystemExit: no GPU"}
+
+
+def test_an_output_that_is_no_array_of_numbers_names_the_case_not_a_folder():
+    (text, *others) = refusal(lambda case: np.array([object()]))
+    assert others and "/tmp" not in text
+
+
+def test_no_rule_left_is_an_error(capsys):
+    with pytest.raises(maskctl.Error, match="no rule is left to ask: causal, in without=, excludes"):
+        kit.judge(causal, rule=["causal.square"], without=["causal"])
+    words = ["run", "--library", "numpy", "--rule", "causal.square", "--without", "causal"]
+    assert kit.main(words) == 2
+    assert "drop one of without=" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code, said", [
+    ("def attend(case:\n", "SyntaxError: "),
+    ("import sys\nsys.exit('no licence')\n", "SystemExit: no licence"),
+    ("attend = 3\n", "is of type int; expected a function of a case"),
+    ("def attend():\n    pass\n", "is no function of one argument, the case: too many positional arguments"),
+    ("def attend(case, scale):\n    pass\n", "missing a required argument: 'scale'"),
+    ("", "has no 'attend'"),
+])
+def test_a_file_without_an_adapter_is_one_line(tmp_path, capsys, code, said):
+    (tmp_path / "mine.py").write_text(code)
+    assert kit.main(["run", "--library", f"{tmp_path}/mine.py:attend", "--rule", "pad.flags"]) == 2
+    err = capsys.readouterr().err
+    assert said in err and len(err.splitlines()) == 1
+
+
+def test_what_cannot_be_called_is_no_adapter():
+    with pytest.raises(maskctl.Error, match="expected a function of a case"):
+        kit.judge(np.zeros(1), rule=["causal.square"])

@@ -11,6 +11,7 @@ it raises is a refusal. The cases, their meaning and every verdict are those of 
 import argparse
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -68,8 +69,37 @@ def cases(dtype="f32", rule=(), without=()):
 
 
 def _message(error):
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+    """The type of an exception and its first lines, in one line."""
+    lines = " ".join(f"{type(error).__name__}: {error}".split())
+    return lines if len(lines) <= 200 else lines[:197] + "..."
+
+
+def _results(given):
+    """What an adapter returned, as arrays by name. Raises TypeError where it has no output."""
+    returned = None
+    if given is None:
+        returned = "None"
+    elif isinstance(given, tuple):
+        returned = f"a tuple of {len(given)}"
+    elif isinstance(given, dict) and given.get("out") is None:
+        returned = "{" + ", ".join(f"{name!r}: {'None' if one is None else '...'}" for name, one in given.items()) + "}"
+    if returned:
+        raise TypeError(f"the adapter returned {returned}; expected an array or {{'out': ...}}")
+    given = given if isinstance(given, dict) else {"out": given}
+    return {name: np.asarray(array) for name, array in given.items() if array is not None}
+
+
+def _checked(adapter, name):
+    """The adapter, which has to be a function of one case."""
+    if not callable(adapter):
+        raise Error(f"{name} is of type {type(adapter).__name__}; expected a function of a case")
+    try:
+        inspect.signature(adapter).bind(None)
+    except TypeError as error:
+        raise Error(f"{name} is no function of one argument, the case: {error}") from None
+    except ValueError:  # a function of C, which does not say what it takes
+        pass
+    return adapter
 
 
 def ask(adapter, folder, **options):
@@ -77,20 +107,20 @@ def ask(adapter, folder, **options):
     for case in cases(**options):
         stem = os.path.join(folder, case.id)
         try:
-            given = adapter(case)
-            given = given if isinstance(given, dict) else {"out": given}
-            np.savez(stem + ".npz", **{name: np.asarray(array) for name, array in given.items()})
-        except Exception as error:  # whatever a library says no with is its refusal
+            np.savez(stem + ".npz", **_results(adapter(case)))
+        except (Exception, SystemExit) as error:  # whatever a library says no with is its refusal
             with open(stem + ".txt", "w") as file:
                 file.write(_message(error))
 
 
 def judge(adapter, library=None, dtype="f32", rule=(), without=(), **options):
     """The answer of `maskctl kit judge` about an adapter; true if all cases obey."""
+    name = library or getattr(adapter, "__name__", type(adapter).__name__)
+    _checked(adapter, name)
     with tempfile.TemporaryDirectory() as folder:
         chosen = {"dtype": dtype, "rule": list(rule), "without": list(without)}
         ask(adapter, folder, **chosen)
-        return command("kit", "judge", folder, library=library or adapter.__name__, **chosen, **options)
+        return command("kit", "judge", folder, library=name, **chosen, **options)
 
 
 def adapter_named(name):
@@ -100,12 +130,18 @@ def adapter_named(name):
     place, _, function = name.rpartition(":")
     if not place:
         raise Error(f"no library {name!r}; there are {', '.join(ADAPTERS)}, and FILE.py:FUNCTION for your own")
-    if not place.endswith(".py"):
-        return getattr(importlib.import_module(place), function)
-    spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, function)
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+    except (Exception, SystemExit) as error:  # whatever the file does when it is run
+        raise Error(f"cannot import {place}: {_message(error)}") from error
+    if not hasattr(module, function):
+        raise Error(f"{place} has no {function!r}; expected the name of a function of a case")
+    return _checked(getattr(module, function), name)
 
 
 def main(words=None):
@@ -120,7 +156,7 @@ def main(words=None):
     asked.pop("action")
     try:
         answer = judge(adapter_named(asked["library"]), **asked)
-    except (Error, OSError, ImportError, AttributeError) as error:
+    except (Error, OSError) as error:
         print(f"maskctl.kit: {error}", file=sys.stderr)
         return 2
     print(answer)
