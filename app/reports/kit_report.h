@@ -1,6 +1,7 @@
 // The results of the command kit, and their output formats.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ std::string kit_text(const KitReport& report);
 Json kit_json(const KitReport& report);
 std::string kit_junit(const KitReport& report);
 
-/// The rules with their sentences and how many cases each has.
-std::string kit_rules_text();
+/// Rules with their sentences and how many cases each has.
+std::string kit_rules_text(std::span<const kit::Rule* const> rules);
 /// A case in a manifest: its rule, its call and the tolerance of its dtype.
 Json kit_case_json(const kit::MadeCase& made);
 /// A manifest without its "cases".

@@ -76,12 +76,10 @@ std::string kit_text(const KitReport& report) {
   return out;
 }
 
-std::string kit_rules_text() {
+std::string kit_rules_text(std::span<const kit::Rule* const> rules) {
   std::string out;
-  for (const kit::Section& section : kit::sections()) {
-    for (const kit::Rule& rule : section.rules) {
-      out += fmt::format("{:<22}{:>3}  {}\n", rule.id, rule.cases.size(), rule.says);
-    }
+  for (const kit::Rule* const rule : rules) {
+    out += fmt::format("{:<22}{:>3}  {}\n", rule->id, rule->cases.size(), rule->says);
   }
   return out;
 }

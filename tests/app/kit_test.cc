@@ -70,6 +70,7 @@ for name in "causal.square-2", "row.empty-1":
         numpy.savez(f"given/{name}.npz", out=out * 0 if name[0] == "c" else out)
 open("given/causal.square-1.txt", "w").write("too small\n")
 open("given/causal.square-3.npz", "w").write("no archive")
+numpy.savez("given/row.empty-2.npz", output=out)
 END
     maskctl kit judge given --rule causal.square --rule row.empty --json > verdicts.json; echo $?)");
   INFO(outcome.err);
@@ -82,9 +83,11 @@ END
   };
   CHECK(outcome_of("causal.square-1") == "refuses");
   CHECK(outcome_of("causal.square-2") == "wrong numbers");
-  CHECK(outcome_of("causal.square-3") == "wrong numbers");
+  CHECK(outcome_of("causal.square-3") == "refuses");
   CHECK(outcome_of("causal.square-4") == "skipped");
   CHECK(outcome_of("row.empty-1") == "obeys");
+  CHECK(outcome_of("row.empty-2") == "refuses");
+  CHECK(contains(verdicts, "\"wrote an .npz without out; it has output\""));
 }
 
 TEST_CASE("kit run --judge: a program gets files and gives files") {
@@ -102,6 +105,68 @@ TEST_CASE("kit run --judge: a program gets files and gives files") {
   CHECK(contains(outcome.out, "<failure type=\"refuses\" message=\"exit status 3: not today\"/>"));
 }
 
+TEST_CASE("kit run --judge: an output that cannot be read names no scratch file") {
+  const Sandbox sandbox;
+  const auto text_of = [&sandbox](const std::string& judge) {
+    const Outcome outcome =
+        sandbox.run("maskctl kit run --rule window.zero --judge '" + judge + "'");
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "window.zero-1: refuses: "));
+    CHECK_FALSE(contains(outcome.out, "/out.npz"));
+    return outcome.out;
+  };
+  CHECK(contains(text_of("true {case} {out}"), "wrote no out.npz"));
+  CHECK(contains(text_of("echo text > {out}; true {case}"), "out.npz: "));
+  CHECK(contains(text_of("cp samples/cross.npy {out}; : {case}"), "wrote an array without a name"));
+  CHECK(contains(text_of("cp {case} {out}"), "wrote an .npz without out; it has key, query"));
+}
+
+TEST_CASE("kit run --timeout: a program that runs longer refuses, and is ended with its children") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      "maskctl kit run --rule window.zero --timeout 1 --judge "
+      "'cat; (sleep 4; echo late >> late.txt) & sleep 60; : {case} {out}'; s=$?; sleep 3; exit $s");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "refuses: ran longer than 1 s"));
+  CHECK_FALSE(fs::exists(sandbox.work() / "late.txt"));
+}
+
+TEST_CASE("kit make: existing files need --force, and no parent is made") {
+  const Sandbox sandbox;
+  const std::string make = "maskctl -q kit make cases/ --rule window.zero";
+  REQUIRE(sandbox.run(make).status == 0);
+  REQUIRE(sandbox.run("rm cases/*-1.npz cases/manifest.json; echo mine > cases/window.zero-2.npz")
+              .status == 0);
+  const Outcome again = sandbox.run(make);
+  INFO(again.err);
+  CHECK(again.status == 2);
+  CHECK(contains(again.err, "cases/window.zero-2.npz exists; use --force to overwrite"));
+  CHECK_FALSE(fs::exists(sandbox.work() / "cases/window.zero-1.npz"));
+  CHECK(slurp(sandbox.work() / "cases/window.zero-2.npz") == "mine\n");
+  CHECK(sandbox.run(make + " --force").status == 0);
+  CHECK(sandbox.run("maskctl show cases/window.zero-2.npz:mask").status == 0);
+  const Outcome nowhere = sandbox.run("maskctl kit make no/cases");
+  CHECK(nowhere.status == 2);
+  CHECK(contains(nowhere.err, "cannot make the folder no/cases: No such file"));
+  CHECK(sandbox.run("maskctl kit make new --force --rule casual").status == 2);
+  CHECK_FALSE(fs::exists(sandbox.work() / "new"));
+  const Outcome file = sandbox.run("echo > file; maskctl kit make file");
+  CHECK(file.status == 2);
+  CHECK(contains(file.err, "cannot make the folder file: "));
+}
+
+TEST_CASE("kit list: --rule chooses what is listed") {
+  const Sandbox sandbox;
+  CHECK(contains(sandbox.run("maskctl kit list").out, "window.zero"));
+  const std::string chosen =
+      sandbox.run("maskctl kit list --rule causal --without causal.square").out;
+  INFO(chosen);
+  CHECK(chosen.starts_with("causal.top-left "));
+  CHECK_FALSE(contains(chosen, "window"));
+}
+
 TEST_CASE("kit: what cannot be asked is one clear line") {
   const Sandbox sandbox;
   const auto refused = [&sandbox](const std::string& words, const std::string& line) {
@@ -114,6 +179,44 @@ TEST_CASE("kit: what cannot be asked is one clear line") {
   refused("run --judge 'mine {case}'", "where is {out}?");
   refused("judge nowhere", "'nowhere' is no folder");
   refused("make", "no FOLDER");
+  refused("run --rule causal.square-1",
+          "--rule causal.square-1: this is a case; its rule is causal.square");
+  refused("run --rule causal.square-99", "no rule 'causal.square-99'");
+  refused("run --rule causal.square --without causal",
+          "no rule is left to ask: causal, in --without, excludes all of causal.square, in --rule");
+  for (const char* const action : {"run", "list", "make cases"}) {
+    std::string all;
+    for (const kit::Section& section : kit::sections()) {
+      for (const kit::Rule& rule : section.rules) {
+        all += " --without " + std::string(rule.id.substr(0, rule.id.find('.')));
+      }
+    }
+    refused(action + all, " excludes every rule; drop one of --without");
+  }
+  refused("run --judge 'no-such-program {case} {out}'", "exit status 127: ");
+  refused("run --judge './samples {case} {out}'", "expected a command that the shell can start");
+}
+
+TEST_CASE("kit: an option that an action does not read is refused") {
+  const Sandbox sandbox;
+  const auto refused = [&sandbox](const std::string& words, const std::string& line) {
+    const Outcome outcome = sandbox.run("maskctl kit " + words);
+    INFO(words << ": " << outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, line));
+  };
+  refused("run folder --backend cpu", "kit run: a FOLDER goes with kit make and kit judge");
+  refused("list folder", "kit list: a FOLDER goes with");
+  refused("judge samples --judge 'a {case} {out}'", "kit judge: --judge goes with kit run");
+  refused("run --backend cpu --judge 'a {case} {out}'",
+          "--backend goes with kit run without --judge");
+  refused("run --timeout 5", "--timeout goes with kit run with --judge");
+  refused("run --judge 'a {case} {out}' --timeout 0", "--timeout");
+  refused("make cases --library mine", "--library goes with kit run and kit judge");
+  refused("run --force", "--force goes with kit make");
+  refused("make cases --json", "--json goes with kit list, kit judge and kit run");
+  refused("list --format junit", "--format junit goes with kit judge and kit run");
+  refused("run --json --format junit", "--json goes with --format json");
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 #include "app/cli/commands/attention/kit_files.h"
 
+#include <fmt/format.h>
+
 #include <span>
 
 #include "maskctl/base/atomic_file.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/kit/expected.h"
@@ -10,7 +15,7 @@
 
 namespace maskctl::app {
 
-void write_case(const std::string& path, const kit::MadeCase& made, bool solved) {
+void write_case(const std::string& path, const kit::MadeCase& made, bool solved, bool force) {
   constexpr Index kMostMaskBytes = Index{1} << 24;
   std::vector<NamedTensor> arrays;
   for (const auto* group : {&made.arrays, &made.step_arrays}) {
@@ -28,11 +33,11 @@ void write_case(const std::string& path, const kit::MadeCase& made, bool solved)
     add("expected_grad_key", expected.grad_key);
     add("expected_grad_value", expected.grad_value);
   }
-  write_npz(path, arrays, {.force = true});
+  write_npz(path, arrays, {.force = force});
 }
 
-void write_json(const std::string& path, const Json& json) {
-  AtomicFile file(path, true);
+void write_json(const std::string& path, const Json& json, bool force) {
+  AtomicFile file(path, force);
   const std::string text = text_of(json);
   file.write(std::as_bytes(std::span(text)));
   file.commit();
@@ -46,7 +51,13 @@ attention::NamedResults read_results(const std::string& path, const ReadOptions&
                        key == "grad_value";
     if (known) out[key] = read_array(path + ":" + key, options);
   }
-  return out;
+  if (out.contains("out")) return out;
+  if (container->holds_one_array()) {
+    throw Error(Errc::kFormat, "wrote an array without a name; expected an .npz with out");
+  }
+  const std::string keys = joined(container->keys(), ", ");
+  throw Error(Errc::kFormat, fmt::format("wrote an .npz without out; it has {}",
+                                         keys.empty() ? "no array" : printable(keys)));
 }
 
 }  // namespace maskctl::app

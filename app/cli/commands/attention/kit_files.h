@@ -12,14 +12,15 @@
 namespace maskctl::app {
 
 /// Writes an .npz with the arrays of a case, those of its steps, its "mask" as bool [B,Hq,Q,K], and
-/// with `solved` what it must give in float64: "expected_out" and the like.
-void write_case(const std::string& path, const kit::MadeCase& made, bool solved);
+/// with `solved` what it must give in float64: "expected_out" and the like. Throws Error(kIo) for
+/// an existing file without `force`.
+void write_case(const std::string& path, const kit::MadeCase& made, bool solved, bool force);
 
-/// Writes JSON to a new file, or over an old one.
-void write_json(const std::string& path, const Json& json);
+/// Writes JSON to a file. Throws Error(kIo) for an existing one without `force`.
+void write_json(const std::string& path, const Json& json, bool force);
 
-/// The results in an .npz: "out", "lse", "grad_query", "grad_key", "grad_value", as far as they are
-/// there. Throws what reading throws.
+/// The results in an .npz: "out", and "lse", "grad_query", "grad_key", "grad_value" as far as they
+/// are there. Throws what reading throws, and Error(kFormat) without "out".
 attention::NamedResults read_results(const std::string& path, const ReadOptions& options);
 
 }  // namespace maskctl::app
