@@ -8,7 +8,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/kit/made_case.h"
 
 namespace maskctl::app {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "app/cli/parser/option_list.h"
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/kit/rules.h"
+#include "maskctl/kit/made_case.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl::app {
