@@ -91,15 +91,18 @@ inline bool has_six_digits(double said, double value) {
   return std::abs(said - value) <= 0.501 * unit + 2e-7 * std::abs(value);
 }
 
-/// Whether all numbers of a head are its number beside the diagonal times the distance.
+/// Whether all numbers of a head are its number beside the diagonal times the distance, and stand
+/// at two distances at least.
 inline bool is_slope(const Bias& bias, Index h) {
-  double slope = NAN;
+  double slope = NAN, first = NAN;
+  bool two = false;
   return bias.all(h, [&](Index q, Index k, double value) {
     const auto distance = static_cast<double>(std::abs(k - q));
     if (distance == 0) return value == 0;
-    if (std::isnan(slope)) slope = value / distance;
+    if (std::isnan(first)) slope = value / distance, first = distance;
+    two = two || distance != first;
     return value == slope * distance;
-  });
+  }) && two;
 }
 
 /// The number of heads in which all numbers are one of the slopes times `variable`; 0 if one of the

@@ -88,7 +88,7 @@ inline Step step_of_plane(Step step, Index batch, Index head) {
     }
   }
   if (auto* pad = step.get_if<step::Pad>()) {
-    if (pad->is_lengths) take_batch(pad->valid, batch);
+    if (pad->is_lengths) take_batch(pad->valid, batch), pad->valid.text.clear();
     if (!pad->is_lengths) take_row(pad->valid, batch);
   }
   if (auto* dilated = step.get_if<step::Dilated>()) {
