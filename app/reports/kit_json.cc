@@ -35,12 +35,10 @@ Json kit_json(const KitReport& report) {
                    {"undecided", report.count(kit::Outcome::kUndecided)},
                    {"skipped", report.count(kit::Outcome::kSkipped)}};
   out["rules"] = Json::array();
-  for (const kit::Section& section : kit::sections()) {
-    for (const kit::Rule& rule : section.rules) {
-      const bool asked =
-          std::ranges::find(report.cases, &rule, &JudgedCase::rule) != report.cases.end();
-      if (asked) out["rules"].push_back(rule_json(rule));
-    }
+  for (const kit::Rule* const rule : kit::all_rules()) {
+    const bool asked =
+        std::ranges::find(report.cases, rule, &JudgedCase::rule) != report.cases.end();
+    if (asked) out["rules"].push_back(rule_json(*rule));
   }
   out["cases"] = Json::array();
   for (const JudgedCase& one : report.cases) {

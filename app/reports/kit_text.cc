@@ -63,15 +63,13 @@ std::string kit_text(const KitReport& report) {
   }
   out += fmt::format("obeys     {} of {}{}\n", report.count(Outcome::kObeys),
                      counted(static_cast<Index>(report.cases.size()), "case"), others);
-  for (const kit::Section& section : kit::sections()) {
-    for (const kit::Rule& rule : section.rules) {
-      const JudgedCase* const worst = smallest_of(report.cases, rule);
-      if (!worst) continue;
-      out += fmt::format("\n{}: {}\n", rule.id, counts_text(report.cases, rule));
-      out += fmt::format("  {}\n", rule.says);
-      out += fmt::format("  {}: {}: {}\n", worst->id, name(worst->verdict.outcome),
-                         printable(worst->verdict.text, kMostText));
-    }
+  for (const kit::Rule* const rule : kit::all_rules()) {
+    const JudgedCase* const worst = smallest_of(report.cases, *rule);
+    if (!worst) continue;
+    out += fmt::format("\n{}: {}\n", rule->id, counts_text(report.cases, *rule));
+    out += fmt::format("  {}\n", rule->says);
+    out += fmt::format("  {}: {}: {}\n", worst->id, name(worst->verdict.outcome),
+                       printable(worst->verdict.text, kMostText));
   }
   return out;
 }

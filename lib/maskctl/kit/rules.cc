@@ -15,4 +15,12 @@ std::span<const Section> sections() {
   return kSections;
 }
 
+std::vector<const Rule*> all_rules() {
+  std::vector<const Rule*> out;
+  for (const Section& section : sections()) {
+    for (const Rule& rule : section.rules) out.push_back(&rule);
+  }
+  return out;
+}
+
 }  // namespace maskctl::kit

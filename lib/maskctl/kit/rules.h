@@ -59,8 +59,9 @@ struct Section {
   std::span<const Rule> rules;
 };
 
-/// All rules, in the order of the page.
+/// The sections of the page, and all their rules, in its order.
 std::span<const Section> sections();
+std::vector<const Rule*> all_rules();
 
 std::span<const Rule> rules_of_masks();   // which pairs are open
 std::span<const Rule> rules_of_tokens();  // documents, padding, trees and blocks

@@ -26,14 +26,6 @@ bool is_of_any(std::string_view id, const std::vector<std::string>& chosen) {
   return std::ranges::any_of(chosen, [id](const std::string& one) { return is_of(id, one); });
 }
 
-std::vector<const kit::Rule*> all_rules() {
-  std::vector<const kit::Rule*> out;
-  for (const kit::Section& section : kit::sections()) {
-    for (const kit::Rule& rule : section.rules) out.push_back(&rule);
-  }
-  return out;
-}
-
 bool has_case(const kit::Rule& rule, std::string_view id) {
   for (std::size_t i = 0; i < rule.cases.size(); ++i) {
     if (id == kit::case_id(rule, i)) return true;
@@ -42,7 +34,7 @@ bool has_case(const kit::Rule& rule, std::string_view id) {
 }
 
 void check_choice(std::string_view option, const std::string& chosen) {
-  for (const kit::Rule* const rule : all_rules()) {
+  for (const kit::Rule* const rule : kit::all_rules()) {
     if (is_of(rule->id, chosen)) return;
     if (!has_case(*rule, chosen)) continue;
     throw Error(Errc::kInvalidArgument, fmt::format("{} {}: this is a case; its rule is {}", option,
@@ -116,7 +108,7 @@ void check_kit(const KitOptions& options) {
 std::vector<const kit::Rule*> chosen_rules(const KitOptions& options) {
   for (const std::string& one : options.rules) check_choice("--rule", one);
   for (const std::string& one : options.without) check_choice("--without", one);
-  std::vector<const kit::Rule*> out = all_rules();
+  std::vector<const kit::Rule*> out = kit::all_rules();
   std::erase_if(out, [&options](const kit::Rule* rule) {
     const bool wanted = options.rules.empty() || is_of_any(rule->id, options.rules);
     return !wanted || is_of_any(rule->id, options.without);

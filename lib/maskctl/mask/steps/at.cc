@@ -6,6 +6,7 @@
 #include <array>
 
 #include "maskctl/mask/steps/edits.h"
+#include "maskctl/mask/steps/inner_chain.h"
 #include "maskctl/mask/steps/token_indices.h"
 
 namespace maskctl::step {
@@ -49,20 +50,8 @@ Meets meets(const At&) { return Meets::kOwn; }
 
 Mask apply_rule(const At& rule, const Mask& mask) {
   const MaskShape shape = shape_of(mask);
-  const Index n = tokens_of(rule, shape);
-  const auto made = [&](const Mask& before) {
-    const Mask after = maskctl::apply(before, std::span<const Step>(rule.chain));
-    if (!same_shape(after, before)) {
-      refuse("at", fmt::format("the chain turns {} into {}: expected one that keeps the shape",
-                               shape_text(before), shape_text(after)));
-    }
-    return placed(rule, after, shape);
-  };
-  // What the chain makes of open cells, and of closed ones.
-  const Mask open = full_mask(mask.batch(), mask.heads(), n, n);
-  const Mask kept = zip(Op::kAnd, mask, made(open));
-  if (mask.count() == mask.cells()) return kept;
-  return zip(Op::kOr, kept, zip(Op::kSub, made(complement(open)), mask));
+  return apply_to_tokens(rule.chain, mask, tokens_of(rule, shape), "at",
+                         [&](const Mask& all) { return placed(rule, all, shape); });
 }
 
 std::optional<Inside> inside(const At& rule, const MaskShape& shape, const Cell& cell) {

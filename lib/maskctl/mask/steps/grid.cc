@@ -14,6 +14,7 @@
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/edits.h"
+#include "maskctl/mask/steps/inner_chain.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -173,24 +174,13 @@ Mask apply_rule(const Grid& rule, const Mask& mask) {
                        counted(mask.keys(), "key")));
   }
   const Indices places = rule.places();
-  const Index n = chain_tokens(rule);
-  const auto made = [&](const Mask& before) {
-    const Mask after = maskctl::apply(before, std::span<const Step>(rule.chain));
-    if (!same_shape(after, before)) {
-      refuse("grid", fmt::format("the chain turns {} into {}: expected one that keeps the shape",
-                                 shape_text(before), shape_text(after)));
-    }
-    return after.map([&](const PlanePtr& plane) -> PlanePtr {
+  return apply_to_tokens(rule.chain, mask, chain_tokens(rule), "grid", [&](const Mask& all) {
+    return all.map([&](const PlanePtr& plane) -> PlanePtr {
       PlanePtr part = taken(plane, places, places);
       if (tokens.size() == mask.keys()) return part;
       return std::make_shared<PlacedPlane>(mask.keys(), std::move(part), tokens);
     });
-  };
-  // What the chain makes of open cells, and of closed ones.
-  const Mask open = full_mask(mask.batch(), mask.heads(), n, n);
-  const Mask kept = zip(Op::kAnd, mask, made(open));
-  if (mask.count() == mask.cells()) return kept;
-  return zip(Op::kOr, kept, zip(Op::kSub, made(complement(open)), mask));
+  });
 }
 
 std::optional<Inside> inside(const Grid& rule, const MaskShape& shape, const Cell& cell) {

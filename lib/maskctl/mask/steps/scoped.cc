@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/mask/steps/inner_chain.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -55,11 +56,7 @@ Mask apply_rule(const Scoped& rule, const Mask& mask) {
   const Mask part = Mask::make(batch, heads, mask.queries(), mask.keys(), [&](Index b, Index h) {
     return on_heads ? mask.plane(b, member(h)) : mask.plane(member(b), h);
   });
-  const Mask changed = maskctl::apply(part, std::span<const Step>(rule.chain));
-  if (!same_shape(changed, part)) {
-    refuse(name, fmt::format("the chain turns {} into {}: expected one that keeps the shape",
-                             shape_text(part), shape_text(changed)));
-  }
+  const Mask changed = apply_inner(rule.chain, part, name);
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
     const auto at = std::find(members.begin(), members.end(), on_heads ? h : b);
     if (at == members.end()) return mask.plane(b, h);

@@ -12,6 +12,7 @@
 #include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/document_chains.h"
 #include "maskctl/mask/steps/edits.h"
+#include "maskctl/mask/steps/inner_chain.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
@@ -220,13 +221,7 @@ std::optional<Mask> cells_of_diagonals(const Within& rule, const Mask& mask) {
 
 /// Applies the chain to the queries and keys of one document, in the batches `b`.
 Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
-  const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
-  Mask changed = maskctl::apply(part, std::span<const Step>(chain));
-  if (!same_shape(changed, part)) {
-    refuse("within", fmt::format("the chain turns {} into {}: expected one that keeps the shape",
-                                 shape_text(part), shape_text(changed)));
-  }
-  return changed;
+  return apply_inner(chain, sliced(mask, b, {0, mask.heads()}, at.q, at.k), "within");
 }
 
 }  // namespace
