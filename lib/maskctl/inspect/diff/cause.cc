@@ -61,6 +61,7 @@ class Claim {
     chains(&PairCause::edit, out_.edit);
     if (wants_pipelines()) pipelines();
     measure();
+    untold_ = untold();
     if (explains_little()) forget();
     out_.kind = kind();
     out_.text = text();
@@ -206,6 +207,7 @@ class Claim {
 
   void chains(Chain PairCause::*member, Chain& out) const {
     std::vector<Chain> each;
+    each.reserve(pairs_.size());
     for (const PlanePair& pair : pairs_) each.push_back(pair.cause.*member);
     out = scoped(std::move(each));
   }
@@ -289,13 +291,13 @@ class Claim {
   /// Whether most of the cells that differ, and many, are left to be told: then what was found does
   /// not say why they differ.
   bool explains_little() const {
-    const Index left = untold().cells;
+    const Index left = untold_.cells;
     return left > static_cast<Index>(Residue::kListed) && 2 * left > found_.only_a + found_.only_b;
   }
   void forget() {
     for (PlanePair& pair : pairs_) pair.cause = {{"irregular", ""}, {}, {}, 0};
     out_ = {};
-    out_.edit_residue = differences();
+    untold_ = out_.edit_residue = differences();
   }
 
   std::string kind() const {
@@ -359,7 +361,7 @@ class Claim {
   }
 
   std::string with_cells(std::string words) const {
-    const Residue cells = untold();
+    const Residue& cells = untold_;
     if (cells.cells == 0) return "B = A with " + words;
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
       return fmt::format(
@@ -434,6 +436,7 @@ class Claim {
   std::map<const Plane*, std::optional<Recognised>> known_;
   bool explained_ = false;
   DiffCause out_;
+  Residue untold_;  // what untold() gives for out_
 };
 
 }  // namespace

@@ -47,8 +47,8 @@ Reason within_change(const Step& a, const Step& b);
 /// left out. Nothing for other chains.
 MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys);
 
-/// "keys at positions 9+0-8 instead of in order", or the opposite: one chain is the other applied
-/// at positions of tokens that are ranges. Nothing for other chains.
+/// "keys at positions 9+0-8 instead of in order", or the opposite: one chain is the other, but for
+/// a change of one step, applied at positions of tokens that are ranges. Nothing for other chains.
 MaybeReason positions_change(const Chain& a, const Chain& b);
 
 /// How many numbers differ between two comparable steps, as in `changes` of step_change(), but
