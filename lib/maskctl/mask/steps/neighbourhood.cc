@@ -6,6 +6,7 @@
 #include <array>
 
 #include "maskctl/base/text.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/computed_rows.h"
 #include "maskctl/mask/steps/rule.h"
 
@@ -78,7 +79,25 @@ class NeighbourhoodPlane final : public ComputedRows {
 
 }  // namespace
 
+namespace {
+
+/// A line whose windows move by one token a query: a window, moved inwards at both ends.
+PlanePtr line_plane(Index tokens, Index window) {
+  const Index left = window / 2, last = tokens - window;
+  const Range middle{left, last + left};
+  return bands(tokens, tokens,
+               {{{0, middle.begin}, {{0, window}}},
+                {middle, {{-left, window - left, 1, 1}}},
+                {{middle.end, tokens}, {{last, tokens}}}});
+}
+
+}  // namespace
+
 PlanePtr neighbourhood_plane(Index tokens, std::vector<Axis> axes) {
+  const Axis& axis = axes.front();
+  if (axes.size() == 1 && axis.dilation == 1 && axis.stride == 1 && !axis.causal) {
+    return line_plane(tokens, axis.window);
+  }
   return std::make_shared<NeighbourhoodPlane>(tokens, std::move(axes));
 }
 
