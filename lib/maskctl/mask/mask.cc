@@ -143,14 +143,22 @@ Mask Mask::map_batch(Index batch, const std::function<PlanePtr(Index, const Plan
   return made(batch, heads_, queries, keys, std::move(planes), std::move(which));
 }
 
-Mask zip(Op op, const Mask& a, const Mask& b) {
+namespace {
+
+/// The batch and heads of a mask made from both. Throws Error(kShape) if they do not fit.
+std::pair<Index, Index> common_planes(const Mask& a, const Mask& b) {
   if (a.queries() != b.queries() || a.keys() != b.keys()) {
     throw Error(Errc::kShape, fmt::format("masks {} and {} do not fit: expected equal queries and "
                                           "keys",
                                           shape_text(a), shape_text(b)));
   }
-  const Index batch = broadcast(a.batch(), b.batch(), a, b);
-  const Index heads = broadcast(a.heads(), b.heads(), a, b);
+  return {broadcast(a.batch(), b.batch(), a, b), broadcast(a.heads(), b.heads(), a, b)};
+}
+
+}  // namespace
+
+Mask zip(Op op, const Mask& a, const Mask& b) {
+  const auto [batch, heads] = common_planes(a, b);
   std::map<std::pair<std::uint32_t, std::uint32_t>, PlanePtr> pairs;
   return Mask::make(batch, heads, a.queries(), a.keys(), [&](Index n, Index h) {
     PlanePtr& plane = pairs[{a.index_of(n, h), b.index_of(n, h)}];
@@ -196,7 +204,18 @@ Mask full_like(const Mask& mask) {
   return full_mask(mask.batch(), mask.heads(), mask.queries(), mask.keys());
 }
 
-Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
+Index differing_cells(const Mask& a, const Mask& b) {
+  const auto [batch, heads] = common_planes(a, b);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Index> pairs;
+  for (Index n = 0; n < batch; ++n) {
+    for (Index h = 0; h < heads; ++h) ++pairs[{a.index_of(n, h), b.index_of(n, h)}];
+  }
+  Index out = 0;
+  for (const auto& [pair, uses] : pairs) {
+    out += uses * differing_cells(a.distinct()[pair.first], b.distinct()[pair.second]);
+  }
+  return out;
+}
 
 bool same_shape(const Mask& a, const Mask& b) {
   return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&

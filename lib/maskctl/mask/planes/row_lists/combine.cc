@@ -278,15 +278,17 @@ PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   return combine_stack(op, a, b, budget_runs);
 }
 
+void check_extents(const Plane& a, const Plane& b) {
+  if (a.queries() == b.queries() && a.keys() == b.keys()) return;
+  throw Error(Errc::kShape,
+              fmt::format("masks of {} x {} and {} x {} cannot be combined: expected equal shapes",
+                          a.queries(), a.keys(), b.queries(), b.keys()));
+}
+
 }  // namespace
 
 PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
-  if (a->queries() != b->queries() || a->keys() != b->keys()) {
-    throw Error(
-        Errc::kShape,
-        fmt::format("masks of {} x {} and {} x {} cannot be combined: expected equal shapes",
-                    a->queries(), a->keys(), b->queries(), b->keys()));
-  }
+  check_extents(*a, *b);
   if (PlanePtr plane = combine_tiers(op, a, b, budget_runs)) return plane;
   const auto lazy = std::make_shared<Combined>(op, a, b);
   if (a->computed() || b->computed()) return lazy;
@@ -305,7 +307,11 @@ PlanePtr complement(const PlanePtr& plane) {
 }
 
 Index differing_cells(const PlanePtr& a, const PlanePtr& b) {
-  return same_representation(*a, *b) ? 0 : combine(Op::kXor, a, b)->count();
+  if (same_representation(*a, *b)) return 0;
+  check_extents(*a, *b);
+  if (const PlanePtr plane = combine_tiers(Op::kXor, a, b, kReadRuns)) return plane->count();
+  const Combined lazy(Op::kXor, a, b);  // what is only counted need not be stored
+  return lazy.Plane::count();
 }
 
 }  // namespace maskctl
