@@ -13,7 +13,8 @@ TEST_CASE("recognise: a million tokens and a lone cell are a rule and that cell"
   for (const char* rule :
        {"window:keys=1", "window:keys=4096", "window:both=512", "causal",
         "doc:lens=100000+300000+250000+350000 | causal", "chunk:size=1000 | causal",
-        "chunk:size=65536", "window:keys=4096 | sinks:n=4", "pad:lens=900000 | causal"}) {
+        "chunk:size=65536", "window:keys=4096 | sinks:n=4", "pad:lens=900000 | causal",
+        "neighbourhood:window=129", "dilated:stride=64 | window:keys=129"}) {
     const std::string steps = rule;
     // A key of another document, in the first row of a chunk, and a query's own key.
     for (const char* odd : {"open:q=700000,k=70", "close:q=700123,k=700123"}) {

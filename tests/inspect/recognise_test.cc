@@ -114,6 +114,18 @@ TEST_CASE("masks of tokens in grids, in drafts and in trees behind a context com
   }
 }
 
+TEST_CASE("a lone cell makes no tree of a dilation, and no rule for itself") {
+  for (const char* steps : {"dilated:stride=2 | causal", "dilated:stride=4 | causal",
+                            "dilated:stride=4 | window:keys=17"}) {
+    for (const char* odd : {"close:q=60,k=60", "close:q=61,k=57", "open:q=61,k=58"}) {
+      INFO(steps << " | " << odd);
+      const Recognised found = recognise(made(std::string(steps) + " | " + odd, full(120, 120)));
+      CHECK(to_text(found.chain) == steps);
+      CHECK(found.residue.cells == 1);
+    }
+  }
+}
+
 TEST_CASE("a full mask is recognised as no step, an empty one as one step") {
   for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 7}, {7, 1}, {20, 30}}) {
     const Recognised open = recognise(full(queries, keys));

@@ -136,10 +136,10 @@ Index likely_stride(const Plane& plane) {
   const Index step = std::max<Index>(1, plane.queries() / kRows);
   for (Index q = 0; q < plane.queries(); q += step) {
     each_run(plane, {q, q + 1}, [&](Range, const Band& band) {
-      if (band.end - band.begin > 1) return;
+      if (band.end_at(q) - band.begin_at(q) > 1) return;
       ++open;
       for (Index stride = 2; stride <= kMostStride; ++stride) {
-        agree[as_size(stride)] += (band.begin - q) % stride == 0;
+        agree[as_size(stride)] += (band.begin_at(q) - q) % stride == 0;
       }
     });
   }
@@ -271,6 +271,8 @@ bool add_rectangles(const PlanePtr& plane, Candidates& out) {
 /// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
+  // A search of dilations would go through the cells that they close in a window.
+  if (large && likely_stride(*plane) > 1 && (add_guesses(plane, out) || out.is_plain())) return;
   if (large && (add_plain(plane, options, out) || add_guesses(plane, out))) return;
   if (!large) add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   if (out.exact()) search_inverse(plane, options, out);

@@ -193,6 +193,26 @@ class BehindContext final : public ComputedRows {
 
 }  // namespace
 
+namespace {
+
+/// Whether each token continues the one at a distance of more than one before it, which a dilation
+/// says in one number.
+bool is_dilated(const Tokens& parents) {
+  Index distance = 0;
+  for (Index i = 0; i < std::ssize(parents); ++i) {
+    const std::int32_t parent = parents[as_size(i)];
+    if (parent < 0) {
+      if (distance > 0) return false;
+      continue;
+    }
+    if (distance > 0 && i - parent != distance) return false;
+    distance = i - parent;
+  }
+  return distance > 1;
+}
+
+}  // namespace
+
 std::vector<Chain> guesses(const Tree*, const SampledRows& rows) {
   const Index context = rows.keys() - rows.queries();
   if (context < 0) return {};
@@ -204,7 +224,7 @@ std::vector<Chain> guesses(const Tree*, const SampledRows& rows) {
   if (!around) return {};
   const auto parents = context == 0 ? ParentsOfRows::of(rows.plane())
                                     : ParentsOfRows::of(BehindContext(rows.plane()));
-  if (!parents) return {};
+  if (!parents || is_dilated(*parents)) return {};
   Tree tree = stretches_of(*parents);
   if (context > 0) tree.align = Align::kBottomRight;
   const auto forks = [&](std::size_t i) {
