@@ -133,6 +133,8 @@ Recognised without_guesses(Recognised found, const Mask& mask) {
     found.chain = std::move(chain);
     found.residue = std::move(residue);
   }
+  // A rule for each batch or head may make what no plane shows by itself.
+  if (least == 0 && !says_nothing(found.chain)) found.irregular = false;
   if (2 * least > few) {
     found.chain = open == few ? Chain{Step{step::Not{}}} : Chain{};
     found.residue = residue_of(mask, found.chain);
