@@ -98,7 +98,8 @@ class FutureReader {
     kFull = 4,
     kGroup = 8,
     kOther = 16,
-    kEarlier = 32
+    kEarlier = 32,
+    kBefore = 64  // sees itself and the key right before
   };
 
   static std::size_t at(Index q) { return static_cast<std::size_t>(q); }
@@ -116,6 +117,7 @@ class FutureReader {
     auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
     if (run == runs.end()) return;
     if (run->begin <= self) mark(q, kSelf);
+    if (run->begin < self) mark(q, kBefore);
     if (runs.front().begin < self) mark(q, kEarlier);
     Index later = 0;
     const Index next = std::max(self + 1, first_key_);
@@ -140,11 +142,11 @@ class FutureReader {
   }
 
   /// Returns the end of the longest range of rows from q on that all see the keys right after their
-  /// own up to `end` (their near_ is `end`). The row of token end - 1 sees itself, and may see no
-  /// later key, so that its near_ is 0.
+  /// own up to `end` (their near_ is `end`). The row of token end - 1 sees itself and the token
+  /// before, and may see no later key, so that its near_ is 0.
   Index group_end(Index q, Index end) const {
     const Index last = std::min(end - shift_, plane_.queries());
-    const auto is_last = [&] { return own(q) + 1 == end && near_[at(q)] == 0 && is(q, kSelf); };
+    const auto is_last = [&] { return own(q) + 1 == end && near_[at(q)] == 0 && is(q, kBefore); };
     while (q < last && (near_[at(q)] == end || is_last())) ++q;
     return q;
   }
