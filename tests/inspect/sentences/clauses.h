@@ -51,6 +51,8 @@ inline const std::vector<std::regex>& clauses() {
         "padding rows (?:closed|open)",
         "another array of [a-z]+ [A-Za-z]+",
         "another step",
+        "(?:grid|positions of tokens) changed",
+        "other steps in documents? " + numbers,
         "other documents",
         "[a-z-]+ [a-z]+ " + value + " instead of " + value,
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "

@@ -9,6 +9,7 @@
 #include "inspect/sentences/plane_steps.h"
 #include "inspect/sentences/step_words.h"
 #include "maskctl/mask/steps/at.h"
+#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl::test {
 
@@ -142,6 +143,10 @@ class PlaneSaid {
         const auto* in_b = account.b[j].get_if<step::Within>();
         if (!in_a || !in_b || account.a_used[i] != 0 || account.b_used[j] != 0) continue;
         Chain steps_a = in_a->chain, steps_b = in_b->chain;
+        // What is said of single documents is a clause of its own.
+        const auto of_some = [](const Step& step) { return step.is<step::Scoped>(); };
+        std::erase_if(steps_a, of_some);
+        std::erase_if(steps_b, of_some);
         cancel(steps_a, steps_b);
         const bool was = inside_;
         inside_ = true;
@@ -164,6 +169,15 @@ class PlaneSaid {
   /// True if the steps that no clause explains change nothing, or form pairs that make the same
   /// cells.
   bool nothing_left(Account account) const {
+    for (std::size_t i = 0; i < account.a.size(); ++i) {
+      if (account.a_used[i] != 0) continue;
+      const auto same = [&](std::size_t j) {
+        return account.b_used[j] == 0 && same_cells(account.a[i], account.b[j]);
+      };
+      std::size_t j = 0;
+      while (j < account.b.size() && !same(j)) ++j;
+      if (j < account.b.size()) account.a_used[i] = account.b_used[j] = 2;
+    }
     const auto pass_idle = [&](const Chain& chain, std::vector<int>& used) {
       for (std::size_t i = 0; i < chain.size(); ++i) {
         if (used[i] == 0 && std::ranges::find(idle_, chain[i]) != idle_.end()) used[i] = 2;
@@ -188,17 +202,10 @@ class PlaneSaid {
         }
       }
     }
-    for (std::size_t i = 0; i < account.a.size(); ++i) {
-      if (account.a_used[i] != 0) continue;
-      const auto same = [&](std::size_t j) {
-        return account.b_used[j] == 0 && same_cells(account.a[i], account.b[j]);
-      };
-      std::size_t j = 0;
-      while (j < account.b.size() && !same(j)) ++j;
-      if (j == account.b.size()) return false;
-      account.b_used[j] = 2;
-    }
-    return std::ranges::all_of(account.b_used, [](int used) { return used != 0; });
+    const auto all = [](const std::vector<int>& used) {
+      return std::ranges::all_of(used, [](int one) { return one != 0; });
+    };
+    return all(account.a_used) && all(account.b_used);
   }
   bool same_cells(const Step& x, const Step& y) const {
     for (const bool open : {true, false}) {

@@ -8,6 +8,7 @@
 #include "inspect/sentences/document_words.h"
 #include "inspect/sentences/plane_steps.h"
 #include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl::test {
 
@@ -113,6 +114,8 @@ class StepsSaid {
       return clause ==
              step_said(y, shift_, queries_) + " instead of " + step_said(x, shift_, queries_);
     if (clause == "another step") return &x.row() != &y.row();
+    if (clause == step_said(y, shift_, queries_) + " changed")
+      return &x.row() == &y.row() && !(x == y);
     if (is(R"(another array of [a-z]+ [A-Za-z]+)")) return &x.row() == &y.row() && !(x == y);
     if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+|.* by batch) instead of ([^ ]+|.* by batch))")) {
       return has(x, m[1], m[2], m[4]) && has(y, m[1], m[2], m[3]) && m[3] != m[4];
@@ -215,9 +218,31 @@ class StepsSaid {
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) out += x[i] != y[i];
     return out;
   }
+  /// The chains that a step applies to one of its documents only.
+  static std::vector<Chain> own_chains(const step::Within& within, Index document) {
+    std::vector<Chain> out;
+    for (const Step& step : within.chain) {
+      const auto* scoped = step.get_if<step::Scoped>();
+      if (!scoped) continue;
+      for (const Range& members : scoped->members) {
+        if (document >= members.begin && document < members.end) out.push_back(scoped->chain);
+      }
+    }
+    return out;
+  }
   /// Sentences about documents with their own numbers of queries and keys.
   static bool within_changed(const std::string& clause, const step::Within& x,
                              const step::Within& y) {
+    if (clause.starts_with("other steps in document")) {
+      std::vector<Range> differing;
+      for (Index i = 0; i < std::max(std::ssize(x.lengths), std::ssize(y.lengths)); ++i) {
+        if (own_chains(x, i) == own_chains(y, i)) continue;
+        if (differing.empty() || differing.back().end < i) differing.push_back({i, i});
+        differing.back().end = i + 1;
+      }
+      return !differing.empty() &&
+             clause == "other steps in " + ranges_said(differing, "document", "documents");
+    }
     if (x.lengths.empty() || y.lengths.empty()) return clause == "other documents" && !(x == y);
     const std::vector<Index>&qx = x.lengths, &qy = y.lengths;
     const std::vector<Index>&kx = x.kv_lengths.empty() ? qx : x.kv_lengths,

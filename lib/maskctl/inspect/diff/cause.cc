@@ -411,11 +411,14 @@ class Claim {
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
       if (known == known_.end() || !known->second) continue;
-      if (known->second->residue.cells > static_cast<Index>(kCellsInWords)) continue;
       const Chain& chain = known->second->chain;
-      const bool tells = std::ranges::any_of(listed, [&](const Cell& other) {
-        return other.batch == cell.batch && other.head == cell.head && crossed(chain, other);
-      });
+      const auto here = [&](const Cell& other) {
+        return other.batch == cell.batch && other.head == cell.head;
+      };
+      // A rule that leaves other cells, too, has documents by chance.
+      if (known->second->residue.cells > std::ranges::count_if(listed, here)) continue;
+      const bool tells = std::ranges::any_of(
+          listed, [&](const Cell& other) { return here(other) && crossed(chain, other); });
       if (!tells) continue;
       const Crossed documents = crossed(chain, cell);
       if (!documents) return "";

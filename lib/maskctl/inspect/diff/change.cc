@@ -95,7 +95,8 @@ Reason arguments_change(const StepInfo& info, const Step& a, const Step& b) {
 
 Reason fields_change(const Step& a, const Step& b) {
   const StepInfo& info = info_of(a);
-  if (&info != &info_of(b) || info.chain) return {"step", "another step", 8};
+  if (&info != &info_of(b)) return {"step", "another step", 8};
+  if (info.chain) return {"step", step_words(b, 0) + " changed", 8};
   return arguments_change(info, a, b);
 }
 

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl {
 namespace {
@@ -187,8 +189,44 @@ Reason step_change_inside(Step a, Step b) {
   return out;
 }
 
+/// The chains of some documents, by document.
+using ChainsOfDocuments = std::map<Index, std::vector<Chain>>;
+
+/// Removes the steps from a chain that are applied to some documents only.
+ChainsOfDocuments taken_of_documents(Chain& chain) {
+  ChainsOfDocuments out;
+  std::erase_if(chain, [&](const Step& step) {
+    const auto* scoped = step.get_if<step::Scoped>();
+    if (!scoped) return false;
+    for (const Range& documents : scoped->members) {
+      for (Index i = documents.begin; i < documents.end; ++i) out[i].push_back(scoped->chain);
+    }
+    return true;
+  });
+  return out;
+}
+
+/// Names the documents whose own steps differ.
+Reason own_steps_change(const ChainsOfDocuments& a, const ChainsOfDocuments& b) {
+  std::vector<Index> documents;
+  const auto add = [&](const ChainsOfDocuments& some, const ChainsOfDocuments& others) {
+    for (const auto& [document, chains] : some) {
+      const auto other = others.find(document);
+      if (other == others.end() || other->second != chains) documents.push_back(document);
+    }
+  };
+  add(a, b);
+  add(b, a);
+  if (documents.empty()) return Reason::unchanged();
+  std::ranges::sort(documents);
+  documents.erase(std::ranges::unique(documents).begin(), documents.end());
+  return {"step", "other steps in " + range_words(ranges_of(documents), "document", "documents"),
+          8 * std::ssize(documents)};
+}
+
 /// How the steps inside the documents differ. Comparable steps are paired in order.
-Reason chain_change(const Chain& a, Chain b) {
+Reason chain_change(Chain a, Chain b) {
+  const Reason own = own_steps_change(taken_of_documents(a), taken_of_documents(b));
   Reason out = Reason::unchanged();
   const auto add = [&out](const Reason& reason) {
     if (reason.changes == 0) return;
@@ -212,6 +250,7 @@ Reason chain_change(const Chain& a, Chain b) {
     add({"step", step_words(step, 0) + " added", numbers});
   }
   if (out.changes > 0) out.words += " in each document";
+  add(own);
   return out;
 }
 
