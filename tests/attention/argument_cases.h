@@ -156,6 +156,7 @@ inline std::vector<Case> other_cases() {
        "mean_pooling"},
       {"reverse", "true"},
       {"return_state", "true", {}, {}, Effect::kAdds, "it asks for final_state"},
+      {"activation", "silu"},
       {"layer_idx", "2", kLayer},
       {"num_layers", "5", kLayer},
       {"block_indices", ones({1, 8, 2, 3})},
@@ -189,13 +190,14 @@ inline std::vector<Case> all_cases() {
 
 /// Returns other random floats for an array argument that has no case, in the shape that small
 /// calls use.
-inline Value other_floats(const Field& field, const NamedArguments& call) {
+inline Value other_floats(const Operation& form, const Field& field, const NamedArguments& call) {
   const auto given = call.arrays.find(std::string(field.name));
   if (given != call.arrays.end()) return random(given->second.shape());
   std::vector<Index> shape;
   for (const Axis& axis : first_axes(field.axes)) {
     const std::string name = axis.name.substr(0, axis.name.find('/'));
-    const bool one_batch = name == "B" && call.arrays.at("query").extent(0) == 1;
+    const std::string first(form.fields.front().name);
+    const bool one_batch = name == "B" && call.arrays.at(first).extent(0) == 1;
     shape.push_back(one_batch ? 1 : kExtents.at(name) * axis.factor);
   }
   return random(shape);
@@ -222,7 +224,7 @@ inline Case case_of(const std::vector<Case>& cases, const Operation& form, const
   if (const Case* const own = find_case(cases, form, field)) return *own;
   INFO(form.name << " has no case for " << name << ": say in this file what shows that it is read");
   REQUIRE((field.is_array && !field.is(kIntegers)));
-  return {name, other_floats(field, call)};
+  return {name, other_floats(form, field, call)};
 }
 
 }  // namespace maskctl::attention_test

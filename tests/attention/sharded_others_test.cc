@@ -72,6 +72,17 @@ TEST_CASE("sharded: the linear operations give the results of one device", "[att
   check_sharded<LightningAttentionOp>(lightning, options, split, 1e-5);
 }
 
+TEST_CASE("sharded: a short convolution gives the results of one device", "[attention]") {
+  Random random(16);
+  const Tensor x = random.normal({2, 10, 6}), weight = random.normal({6, 4}),
+               bias = random.normal({6}), state = random.normal({2, 6, 3});
+  const ShortConvolutionInputs inputs{&x, &weight, &bias, &state};
+  const PartitionSpec channels = spec({"dp", kWhole, "tp"});
+  check_sharded<ShortConvolutionOp>(
+      inputs, {.activation = Activation::kSilu, .return_state = true},
+      on<ShortConvolutionOp>("dp=2+tp=2", {channels, spec({"tp"})}, {channels}), 1e-5);
+}
+
 TEST_CASE("sharded: grouped_matmul split by rows and columns gives the results of one device",
           "[attention]") {
   Random random(14);

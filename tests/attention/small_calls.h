@@ -54,10 +54,10 @@ inline void set(const Settings& settings, NamedArguments& arguments) {
 }
 
 inline const AxisExtents kExtents = {
-    {"B", 2},     {"T", 8},       {"Tq", 6},        {"Tk", 8},    {"S", 8},     {"Hq", 4},
-    {"Hkv", 2},   {"D", 8},       {"Dv", 6},        {"K", 6},     {"V", 5},     {"R", 7},
-    {"P", 3},     {"C", 5},       {"M", 9},         {"N", 6},     {"sinks", 3}, {"G", 4},
-    {"pages", 9}, {"packing", 1}, {"page_size", 2}, {"Dpad", 128}};
+    {"B", 2},   {"T", 8},    {"Tq", 6},    {"Tk", 8},      {"S", 8},         {"Hq", 4},
+    {"Hkv", 2}, {"D", 8},    {"Dv", 6},    {"K", 6},       {"V", 5},         {"R", 7},
+    {"P", 3},   {"C", 5},    {"M", 9},     {"N", 6},       {"sinks", 3},     {"G", 4},
+    {"W", 4},   {"past", 3}, {"pages", 9}, {"packing", 1}, {"page_size", 2}, {"Dpad", 128}};
 
 /// Returns the arguments without which the operation does not run, other than arrays of floats.
 inline Settings needed_by(const Operation& form) {
@@ -98,7 +98,7 @@ inline NamedArguments small_call(const Operation& form) {
   NamedArguments arguments;
   set(needed_by(form), arguments);
   AxisExtents extents = kExtents;
-  const bool packs = form.has("cu_seqlens") && !form.has("key_value") && !form.has("x");
+  const bool packs = form.has("cu_seqlens") && !form.has("key_value") && !form.has("hidden_states");
   if (packs) extents["B"] = 1;
   add_random_arrays(form, {.extents = extents, .seed = 4}, arguments);
   return arguments;

@@ -272,6 +272,7 @@ VerifyRequest small_request(const Operation& operation) {
     arrays["cu_seqlens_q"] = i32({3}, {0, 2, 8}), arrays["cu_seqlens_k"] = i32({3}, {0, 5, 12});
     arrays["page_indices"] = i32({2, 2}, {3, 1, 0, 4});
   }
+  if (name == "short_convolution") arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
   if (has("g_gamma") || has("decay")) {
     arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
     arrays[has("decay") ? "decay" : "g_gamma"] = Tensor(DType::kFloat32, {4});
@@ -294,7 +295,8 @@ VerifyRequest small_request(const Operation& operation) {
                    {"page_size", 4},
                    {"M", 9},
                    {"G", 4},
-                   {"C", 5}},
+                   {"C", 5},
+                   {"W", 4}},
        .seed = 4},
       request.arguments);
   return request;

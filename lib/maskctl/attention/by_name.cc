@@ -256,7 +256,7 @@ const AxisExtents& usual_extents() {
   static const AxisExtents kUsual = {{"B", 1},  {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128},
                                      {"Hq", 4}, {"Hkv", 4}, {"D", 64},   {"Dv", 64},  {"K", 64},
                                      {"V", 64}, {"R", 64},  {"P", 32},   {"C", 64},   {"M", 128},
-                                     {"N", 64}, {"G", 4}};
+                                     {"N", 64}, {"G", 4},  {"W", 4}};
   return kUsual;
 }
 

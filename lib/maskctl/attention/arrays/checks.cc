@@ -60,6 +60,12 @@ void check_integer(const char* what, const TensorView& array) {
   refuse(fmt::format("{} is {}, expected integers", what, name(array.dtype())));
 }
 
+void check_floats(const char* what, const Tensor* tensor, const std::vector<Index>& shape) {
+  if (!tensor) return;
+  check_float(what, *tensor);
+  check_shape(what, *tensor, shape);
+}
+
 std::vector<std::int32_t> integers(const char* what, const Tensor* array,
                                    std::span<const Index> shape) {
   check_rank(what, array, static_cast<Index>(shape.size()));
@@ -79,10 +85,10 @@ Index one_integer(const char* what, const Tensor& array) {
   return integers(what, &array, array.shape())[0];
 }
 
-void check_head_groups(Index q_heads, Index kv_heads) {
+void check_head_groups(Index q_heads, Index kv_heads, const char* what) {
   if (kv_heads != 0 && q_heads % kv_heads == 0) return;
-  refuse_shape(
-      fmt::format("{} query heads do not divide into groups of {} key heads", q_heads, kv_heads));
+  refuse_shape(fmt::format("{} {} heads do not divide into groups of {} key heads", q_heads, what,
+                           kv_heads));
 }
 
 void check_soft_cap(std::optional<double> cap) {

@@ -37,6 +37,8 @@ void check_dtypes(std::initializer_list<NamedTensor> tensors);
 /// Throw Error(kInvalidArgument) unless the elements are floats (or integers) of any width.
 void check_float(const char* what, const TensorView& array);
 void check_integer(const char* what, const TensorView& array);
+/// Throws what check_float() and check_shape() throw; an array that is not given passes.
+void check_floats(const char* what, const Tensor* tensor, const std::vector<Index>& shape);
 
 /// The elements of an array of integers, which must have the given shape; an extent of -1 allows
 /// any. Throws Error(kShape, kInvalidArgument).
@@ -45,8 +47,8 @@ std::vector<std::int32_t> integers(const char* what, const Tensor* array,
 /// The only element of an array [] or [1]. Throws the same errors as integers().
 Index one_integer(const char* what, const Tensor& array);
 
-/// Throws Error(kShape) unless q_heads is a multiple of kv_heads.
-void check_head_groups(Index q_heads, Index kv_heads);
+/// Throws Error(kShape) unless q_heads, the heads of `what`, are a multiple of kv_heads.
+void check_head_groups(Index q_heads, Index kv_heads, const char* what = "query");
 /// Throws Error(kInvalidArgument) if there is a cap that is not above 0.
 void check_soft_cap(std::optional<double> cap);
 

@@ -17,6 +17,9 @@ void select_blocks(const SelectionProblem&, const MutableTensorView& selected, c
 void linear_forward(const LinearProblem&, const LinearOutputs&, const Context&);
 void linear_backward(const LinearProblem&, const LinearBackwardInputs&,
                      const LinearGradientOutputs&, const Context&);
+void convolution_forward(const ConvolutionProblem&, const ConvolutionOutputs&, const Context&);
+void convolution_backward(const ConvolutionProblem&, const ConvolutionBackwardInputs&,
+                          const ConvolutionGradientOutputs&, const Context&);
 void grouped_forward(const GroupedProblem&, const MutableTensorView& out, const Context&);
 void grouped_backward(const GroupedProblem&, const TensorView& d_out, const GroupedGradientOutputs&,
                       const Context&);
@@ -33,6 +36,8 @@ inline constexpr Kernels kKernels{
     .select_blocks = {select_blocks},
     .linear_forward = {linear_forward},
     .linear_backward = {linear_backward},
+    .convolution_forward = {convolution_forward},
+    .convolution_backward = {convolution_backward},
     .grouped_forward = {grouped_forward},
     .grouped_backward = {grouped_backward},
     .mean_pooling = {mean_pooling},

@@ -22,6 +22,7 @@ std::span<const Operation* const> operations() {
       &kOperation<GLAttentionOp>,
       &kOperation<LightningAttentionOp>,
       &kOperation<RecurrentAttentionOp>,
+      &kOperation<ShortConvolutionOp>,
       &kOperation<GroupedMatmulOp>,
       &kOperation<MeanPoolingOp>,
   };

@@ -12,3 +12,4 @@
 #include "maskctl/attention/operations/paged/spec.h"
 #include "maskctl/attention/operations/ring/spec.h"
 #include "maskctl/attention/operations/sdpa/spec.h"
+#include "maskctl/attention/operations/short_convolution/spec.h"

@@ -9,6 +9,7 @@
 
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/attention/problems/context.h"
+#include "maskctl/attention/problems/convolution_problem.h"
 #include "maskctl/attention/problems/grouped_problem.h"
 #include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/matrix_problem.h"
@@ -49,6 +50,9 @@ struct Kernels {
   Kernel<SelectionProblem, MutableTensorView> select_blocks = {};
   Kernel<LinearProblem, LinearOutputs> linear_forward = {};
   Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};
+  Kernel<ConvolutionProblem, ConvolutionOutputs> convolution_forward = {};
+  Kernel<ConvolutionProblem, ConvolutionBackwardInputs, ConvolutionGradientOutputs>
+      convolution_backward = {};
   /// The output is [m,n].
   Kernel<GroupedProblem, MutableTensorView> grouped_forward = {};
   /// Inputs: d_out [m,n]. Outputs: the gradients of lhs and rhs.

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/problems/linear_arrays.h"
+#include "maskctl/attention/problems/token_sequences.h"
 #include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention {
@@ -20,15 +20,14 @@ auto map_arrays(Arrays& x, F&& f) {
 
 using LinearSequence = TokenSequence;
 
-struct LinearDims {
-  Index batch = 0, tokens = 0;
+/// State n belongs to sequence n.
+struct LinearDims : TokenSequences {
   Index heads = 0, kv_heads = 0;
   Index key_dim = 0, value_dim = 0;
   double scale = 1;
   bool reverse = false;
-  bool g_per_head = false;                // g has one decay per head: [B,T,H]
-  Index chunk_size = 0;                   // tokens per chunk, a hint; 0: automatic
-  std::vector<LinearSequence> sequences;  // state n belongs to sequence n
+  bool g_per_head = false;  // g has one decay per head: [B,T,H]
+  Index chunk_size = 0;     // tokens per chunk, a hint; 0: automatic
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }
   /// The index among all B * T tokens of step `step` of a sequence, counted in the direction of the
@@ -41,12 +40,6 @@ struct LinearDims {
     Index most = 0;
     for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
     return most;
-  }
-  /// Whether every token belongs to a sequence.
-  bool covers_tokens() const {
-    Index inside = 0;
-    for (const LinearSequence& s : sequences) inside += s.tokens.size();
-    return inside == batch * tokens;
   }
   std::vector<Index> out_shape() const { return {batch, tokens, heads, value_dim}; }
   std::vector<Index> state_shape() const {

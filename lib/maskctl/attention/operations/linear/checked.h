@@ -10,4 +10,7 @@ namespace maskctl::attention {
 LinearProblem checked_linear(const RecurrentAttentionInputs& inputs,
                              const RecurrentAttentionOptions& options);
 
+/// Throws Error(kShape) for keys or values without channels.
+void check_widths(const LinearDims& d);
+
 }  // namespace maskctl::attention

@@ -25,12 +25,6 @@ RecurrentAttentionInputs without_alias(RecurrentAttentionInputs in) {
 
 using Shape = std::vector<Index>;
 
-void check_floats(const char* what, const Tensor* tensor, const Shape& shape) {
-  if (!tensor) return;
-  check_float(what, *tensor);
-  check_shape(what, *tensor, shape);
-}
-
 /// The arrays that all forms of linear attention have.
 template <class Inputs>
 RecurrentAttentionInputs shared_arrays(const Inputs& in) {
@@ -42,6 +36,12 @@ RecurrentAttentionInputs shared_arrays(const Inputs& in) {
 }
 
 }  // namespace
+
+void check_widths(const LinearDims& d) {
+  if (d.key_dim > 0 && d.value_dim > 0) return;
+  refuse_shape(
+      fmt::format("key width {} and value width {}, expected at least 1", d.key_dim, d.value_dim));
+}
 
 LinearProblem checked_linear(const RecurrentAttentionInputs& in,
                              const RecurrentAttentionOptions& options) {
@@ -56,10 +56,7 @@ LinearProblem checked_linear(const RecurrentAttentionInputs& in,
   check_shape("key", *in.key, Shape{d.batch, d.tokens, d.kv_heads, d.key_dim});
   check_shape("value", *in.value, Shape{d.batch, d.tokens, d.kv_heads, d.value_dim});
   check_head_groups(d.heads, d.kv_heads);
-  if (d.key_dim == 0 || d.value_dim == 0) {
-    refuse_shape(fmt::format("key width {} and value width {}, expected at least 1", d.key_dim,
-                             d.value_dim));
-  }
+  check_widths(d);
   d.g_per_head = in.g && in.g->rank() == 3;
   Shape of_keys{d.batch, d.tokens, d.heads, d.key_dim}, of_heads{d.batch, d.tokens, d.heads};
   check_floats("g", in.g, d.g_per_head ? of_heads : of_keys);
