@@ -4,6 +4,7 @@
 
 #include "maskctl/attention/by_name.h"
 #include "maskctl/attention/operations/flash/flash.h"
+#include "maskctl/attention/sharded/rank_call.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
@@ -235,6 +236,28 @@ TEST_CASE("named operations: a usual call of each operation runs, forward and ba
       CHECK(std::ranges::any_of(out.as<double>(), [](double x) { return x != 0; }));
     }
   }
+}
+
+TEST_CASE("named operations: random calls of the delta rule stay bounded, whole and in parts") {
+  const Operation& operation = *find_operation("gated_delta_rule");
+  const AxisExtents extents = {{"B", 1}, {"T", 400}, {"Hq", 2}, {"Hkv", 2}, {"K", 64}, {"V", 8}};
+  NamedArguments arguments;
+  add_random_arrays(operation, {.extents = extents, .seed = 1}, arguments);
+  const auto beta = arguments.arrays.at("beta").as<float>(),
+             key = arguments.arrays.at("key").as<float>();
+  CHECK(std::ranges::all_of(beta, [](float x) { return x > 0 && x < 1; }));
+  for (std::size_t from = 0; from < key.size(); from += 64) {
+    float squared = 0;
+    for (const float x : key.subspan(from, 64)) squared += x * x;
+    CHECK(std::abs(squared - 1) < 0.8F);
+  }
+  for (const float x : run(operation, arguments).at("out").as<float>()) CHECK(std::abs(x) < 10);
+  std::map<std::string, RandomOutline> outlines;
+  NamedArguments none;
+  add_random_arrays(operation, {.extents = extents, .seed = 1, .parts = &outlines}, none);
+  const Tensor part = random_part(outlines.at("key"), {{{0, 1}}, {{3, 5}}, {{1, 2}}, {{0, 64}}});
+  CHECK(std::equal(part.as<float>().begin(), part.as<float>().begin() + 64,
+                   key.begin() + (3 * 2 + 1) * 64));
 }
 
 TEST_CASE("named operations: a decay above 0 gives a warning") {

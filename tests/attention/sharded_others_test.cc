@@ -72,6 +72,19 @@ TEST_CASE("sharded: the linear operations give the results of one device", "[att
   check_sharded<LightningAttentionOp>(lightning, options, split, 1e-5);
 }
 
+TEST_CASE("sharded: the gated delta rule gives the results of one device", "[attention]") {
+  Random random(15);
+  const Tensor query = random.normal({2, 10, 2, 8}),
+               key = random.uniform({2, 10, 2, 8}, -0.3f, 0.3f),
+               value = random.normal({2, 10, 4, 6}), beta = random.uniform({2, 10, 4}, 0, 1),
+               g = random.uniform({2, 10, 4}, -0.5f, 0), state = random.normal({2, 4, 8, 6});
+  const GatedDeltaRuleInputs inputs{&query, &key, &value, &beta, &g, &state};
+  GatedDeltaRuleOptions options;
+  options.return_state = true;
+  check_sharded<GatedDeltaRuleOp>(inputs, options,
+                                  on<GatedDeltaRuleOp>("dp=2+tp=2", kThree, {kTokens}), 1e-5);
+}
+
 TEST_CASE("sharded: a short convolution gives the results of one device", "[attention]") {
   Random random(16);
   const Tensor x = random.normal({2, 10, 6}), weight = random.normal({6, 4}),

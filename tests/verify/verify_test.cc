@@ -272,7 +272,9 @@ VerifyRequest small_request(const Operation& operation) {
     arrays["cu_seqlens_q"] = i32({3}, {0, 2, 8}), arrays["cu_seqlens_k"] = i32({3}, {0, 5, 12});
     arrays["page_indices"] = i32({2, 2}, {3, 1, 0, 4});
   }
-  if (name == "short_convolution") arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
+  if (name == "short_convolution" || name == "gated_delta_rule") {
+    arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
+  }
   if (has("g_gamma") || has("decay")) {
     arrays["cu_seqlens"] = i32({3}, {0, 4, 11});
     arrays[has("decay") ? "decay" : "g_gamma"] = Tensor(DType::kFloat32, {4});

@@ -130,7 +130,9 @@ Tensor random_array(const Field& field, const std::vector<Index>& shape, const R
                             "raise the limit",
                             field.name, shape_text(shape), random.max_bytes));
   }
-  return astype(random_normal(shape, seed), random.dtype);
+  Tensor numbers = random_normal(shape, seed);
+  if (!shape.empty()) fit_to_roles(field.roles, shape.back(), numbers.as<float>());
+  return astype(numbers, random.dtype);
 }
 
 }  // namespace
@@ -152,6 +154,16 @@ void random_normal(std::uint64_t seed, Index first, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {  // Box-Muller transform
     const float radius = std::sqrt(-2 * std::log1p(-uniform_from_bits(bits[2 * i])));
     out[i] = radius * std::cos(2 * std::numbers::pi_v<float> * uniform_from_bits(bits[2 * i + 1]));
+  }
+}
+
+void fit_to_roles(unsigned roles, Index width, std::span<float> numbers) {
+  if ((roles & kUnit) != 0) {
+    const float length = std::sqrt(static_cast<float>(width));
+    for (float& x : numbers) x /= length;
+  }
+  if ((roles & kShare) != 0) {
+    for (float& x : numbers) x = 1 / (1 + std::exp(-x));
   }
 }
 
@@ -256,7 +268,7 @@ const AxisExtents& usual_extents() {
   static const AxisExtents kUsual = {{"B", 1},  {"T", 128}, {"Tq", 128}, {"Tk", 128}, {"S", 128},
                                      {"Hq", 4}, {"Hkv", 4}, {"D", 64},   {"Dv", 64},  {"K", 64},
                                      {"V", 64}, {"R", 64},  {"P", 32},   {"C", 64},   {"M", 128},
-                                     {"N", 64}, {"G", 4},  {"W", 4}};
+                                     {"N", 64}, {"G", 4},   {"W", 4}};
   return kUsual;
 }
 
@@ -292,7 +304,7 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
     const std::string name(field.name);
     std::vector<Index> shape = random_shape(field, call.get(), extents);
     if (random.parts) {
-      (*random.parts)[name] = {random.dtype, std::move(shape), seed};
+      (*random.parts)[name] = {random.dtype, std::move(shape), seed, field.roles};
     } else {
       arguments.arrays[name] = random_array(field, shape, random, seed);
     }

@@ -84,11 +84,16 @@ void random_normal(std::uint64_t seed, Index first, std::span<float> out);
 /// fixes the extent.
 const AxisExtents& usual_extents();
 
+/// Turns numbers of random_normal() into elements of an argument of these roles, whose rows have
+/// `width` elements: with kUnit divided by sqrt(width), with kShare between 0 and 1.
+void fit_to_roles(unsigned roles, Index width, std::span<float> numbers);
+
 /// A random array that is described but not made yet.
 struct RandomOutline {
   DType dtype = DType::kFloat32;
   std::vector<Index> shape;
   std::uint64_t seed = 0;  // for random_normal()
+  unsigned roles = 0;      // for fit_to_roles()
 };
 
 struct RandomArrays {

@@ -39,6 +39,8 @@ enum Role : unsigned {
   kParts = 512,     // divides the work into parts; never changes the result
   kBound = 1024,    // a limit: may refuse a call, but never changes a result
   kNoKeys = 2048,   // says what queries without a key get
+  kUnit = 4096,     // rows of about length 1, without which results grow with the tokens
+  kShare = 8192,    // numbers between 0 and 1
 };
 
 /// A pointer to the member of a call that holds an argument. uint8_t stands for every enumeration.

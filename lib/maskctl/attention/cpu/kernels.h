@@ -17,6 +17,9 @@ void select_blocks(const SelectionProblem&, const MutableTensorView& selected, c
 void linear_forward(const LinearProblem&, const LinearOutputs&, const Context&);
 void linear_backward(const LinearProblem&, const LinearBackwardInputs&,
                      const LinearGradientOutputs&, const Context&);
+void delta_forward(const DeltaProblem&, const LinearOutputs&, const Context&);
+void delta_backward(const DeltaProblem&, const LinearBackwardInputs&, const DeltaGradientOutputs&,
+                    const Context&);
 void convolution_forward(const ConvolutionProblem&, const ConvolutionOutputs&, const Context&);
 void convolution_backward(const ConvolutionProblem&, const ConvolutionBackwardInputs&,
                           const ConvolutionGradientOutputs&, const Context&);
@@ -36,6 +39,8 @@ inline constexpr Kernels kKernels{
     .select_blocks = {select_blocks},
     .linear_forward = {linear_forward},
     .linear_backward = {linear_backward},
+    .delta_forward = {delta_forward},
+    .delta_backward = {delta_backward},
     .convolution_forward = {convolution_forward},
     .convolution_backward = {convolution_backward},
     .grouped_forward = {grouped_forward},

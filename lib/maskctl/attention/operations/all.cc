@@ -22,6 +22,7 @@ std::span<const Operation* const> operations() {
       &kOperation<GLAttentionOp>,
       &kOperation<LightningAttentionOp>,
       &kOperation<RecurrentAttentionOp>,
+      &kOperation<GatedDeltaRuleOp>,
       &kOperation<ShortConvolutionOp>,
       &kOperation<GroupedMatmulOp>,
       &kOperation<MeanPoolingOp>,

@@ -10,6 +10,7 @@
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/attention/problems/context.h"
 #include "maskctl/attention/problems/convolution_problem.h"
+#include "maskctl/attention/problems/delta_problem.h"
 #include "maskctl/attention/problems/grouped_problem.h"
 #include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/matrix_problem.h"
@@ -50,6 +51,8 @@ struct Kernels {
   Kernel<SelectionProblem, MutableTensorView> select_blocks = {};
   Kernel<LinearProblem, LinearOutputs> linear_forward = {};
   Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};
+  Kernel<DeltaProblem, LinearOutputs> delta_forward = {};
+  Kernel<DeltaProblem, LinearBackwardInputs, DeltaGradientOutputs> delta_backward = {};
   Kernel<ConvolutionProblem, ConvolutionOutputs> convolution_forward = {};
   Kernel<ConvolutionProblem, ConvolutionBackwardInputs, ConvolutionGradientOutputs>
       convolution_backward = {};

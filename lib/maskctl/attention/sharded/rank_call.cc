@@ -165,6 +165,7 @@ Tensor random_part(const RandomOutline& whole, const ArrayPlace& place) {
   for_each_stretch(whole.shape, place, [&](Index from, Index to, Index n) {
     random_normal(whole.seed, from, out.as<float>().subspan(as_size(to), as_size(n)));
   });
+  if (!whole.shape.empty()) fit_to_roles(whole.roles, whole.shape.back(), out.as<float>());
   return astype(out, whole.dtype);
 }
 

@@ -1,9 +1,10 @@
-// Registers the linear family: recurrent, gated and lightning attention.
+// Registers the linear family: recurrent, gated and lightning attention, and the delta rule.
 #pragma once
 
 #include <utility>
 
 #include "maskctl/attention/fields.h"
+#include "maskctl/attention/operations/linear/gated_delta_rule.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 
 namespace maskctl::attention {
@@ -49,6 +50,15 @@ inline constexpr ResultField kRecurrentGradients[] = {
 };
 inline constexpr std::span kGlaGradients = std::span(kRecurrentGradients).first<6>();
 inline constexpr std::span kLightningGradients = std::span(kRecurrentGradients).first<4>();
+
+inline constexpr ResultField kDeltaGradients[] = {
+    result<&GatedDeltaRuleGradients::query>("query"),
+    result<&GatedDeltaRuleGradients::key>("key"),
+    result<&GatedDeltaRuleGradients::value>("value"),
+    result<&GatedDeltaRuleGradients::beta>("beta"),
+    result<&GatedDeltaRuleGradients::g>("g"),
+    result<&GatedDeltaRuleGradients::initial_state>("initial_state"),
+};
 
 struct RecurrentAttentionOp : FunctionOp<recurrent_attention, recurrent_attention_backward> {
   static void complete(Inputs& in, Options& o, OwnedArrays&) {
@@ -131,6 +141,26 @@ struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attentio
       .summary = "linear attention with one decay per head, O(T)",
       .outputs = kLinearOutputs,
       .gradients = kLightningGradients,
+      .cotangents = "out final_state",
+  };
+};
+
+struct GatedDeltaRuleOp : FunctionOp<gated_delta_rule, gated_delta_rule_backward> {
+  static constexpr std::array kFields = join(
+      std::array{array<Call, &Inputs::query>("query", "B T Hkv K", kRequired),
+                 array<Call, &Inputs::key>("key", "B T Hkv K", kRequired | kByRows | kUnit),
+                 array<Call, &Inputs::value>("value", "B T Hq V", kRequired | kByRows),
+                 array<Call, &Inputs::beta>("beta", "B T Hq", kRequired | kShare),
+                 array<Call, &Inputs::g>("g", "B T Hq", kLogDecay)},
+      kLinearState<Call>,
+      std::array{option<Call, &Options::softmax_scale>("softmax_scale", "number; 1/sqrt(K)"),
+                 option<Call, &Options::return_state>("return_state", "true, false (default)")});
+
+  static constexpr Operation kRow = {
+      .name = "gated_delta_rule",
+      .summary = "linear attention that forgets a key before it writes it, O(T)",
+      .outputs = kLinearOutputs,
+      .gradients = kDeltaGradients,
       .cotangents = "out final_state",
   };
 };
