@@ -134,6 +134,9 @@ struct Operation {
   std::span<const Field> fields = {};  // arguments; arrays in the order of in_specs
   std::span<const ResultField> outputs = {}, gradients = {};
   std::string_view cotangents = "out";  // outputs whose gradients the backward pass takes, by name
+  /// For an operation that goes from token to token without a mask: what happens where borders of
+  /// sequences are ignored, as in "the state not reset".
+  std::string_view over_borders = {};
   /// A second form under the same name. It is used when an array is given that only that form
   /// takes.
   const Operation* other_form = nullptr;

@@ -16,8 +16,9 @@ Candidates of_readings(const std::shared_ptr<const CallVariants>& call);
 /// soft cap after the mask; no bias, its negative; the mask added to logits as 0 and 1.
 Candidates of_arguments(const std::shared_ptr<const CallVariants>& call);
 
-/// For a recurrence, whose call gives a final_state: borders of sequences ignored, so that the
-/// state is carried over; no initial state; no decay.
+/// For an operation that goes from token to token (Operation::over_borders): borders of sequences
+/// ignored; no initial state; no decay; beta, the lengths of keys, the activation or the order of
+/// taps taken otherwise.
 Candidates of_states(const std::shared_ptr<const CallVariants>& call);
 
 /// For a call that gives an lse: the lse converted to base 2 or from base 2, the lse without the

@@ -37,6 +37,7 @@ inline constexpr ResultField kLinearOutputs[] = {
     result<&LinearAttentionResult::out>("out", "B T Hq V"),
     result<&LinearAttentionResult::final_state>("final_state", "B Hq K V"),
 };
+inline constexpr std::string_view kStateNotReset = "the state not reset";
 /// The gradients of the linear family, named like the inputs.
 inline constexpr ResultField kRecurrentGradients[] = {
     result<&LinearAttentionGradients::query>("query"),
@@ -86,6 +87,7 @@ struct RecurrentAttentionOp : FunctionOp<recurrent_attention, recurrent_attentio
       .outputs = kLinearOutputs,
       .gradients = kRecurrentGradients,
       .cotangents = "out final_state",
+      .over_borders = kStateNotReset,
   };
 };
 
@@ -106,6 +108,7 @@ struct GLAttentionOp : FunctionOp<gla_attention, gla_attention_backward> {
       .outputs = kLinearOutputs,
       .gradients = kGlaGradients,
       .cotangents = "out final_state",
+      .over_borders = kStateNotReset,
   };
 };
 
@@ -142,6 +145,7 @@ struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attentio
       .outputs = kLinearOutputs,
       .gradients = kLightningGradients,
       .cotangents = "out final_state",
+      .over_borders = kStateNotReset,
   };
 };
 
@@ -162,6 +166,7 @@ struct GatedDeltaRuleOp : FunctionOp<gated_delta_rule, gated_delta_rule_backward
       .outputs = kLinearOutputs,
       .gradients = kDeltaGradients,
       .cotangents = "out final_state",
+      .over_borders = kStateNotReset,
   };
 };
 

@@ -36,6 +36,7 @@ struct ShortConvolutionOp : FunctionOp<short_convolution, short_convolution_back
       .outputs = kConvolutionOutputs,
       .gradients = kConvolutionGradients,
       .cotangents = "out final_state",
+      .over_borders = "the convolution reaches over",
       .splittable = "B C",
       .least_specs = 2,
   };
