@@ -68,6 +68,30 @@ def of_models():
     save("sees_future", future)
 
 
+def of_layers():
+    """P3: layers whose outputs carry on over the border between two documents of 11 and 13 tokens."""
+    draw = np.random.default_rng(3)
+    q, k, v = draw.standard_normal((3, 1, T, 2, 8)).astype("f4")
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    beta = draw.random((1, T, 2)).astype("f4")
+    g = -draw.random((1, T, 2)).astype("f4") / 4
+    state, out = np.zeros((2, 8, 8)), np.zeros((1, T, 2, 8))
+    for t in range(T):  # the state is never reset
+        key = k[0, t].astype("f8")
+        state *= np.exp(g[0, t].astype("f8"))[:, None, None]
+        lack = v[0, t] - np.einsum("hkv,hk->hv", state, key)
+        state += np.einsum("h,hk,hv->hkv", beta[0, t], key, lack)
+        out[0, t] = np.einsum("hkv,hk->hv", state, q[0, t]) / np.sqrt(8)
+    borders = np.array([0, 11, T], "i4")
+    np.savez(os.path.join(WHERE, "state_not_reset.npz"), query=q, key=k, value=v, beta=beta, g=g, cu_seqlens=borders,
+             out=out.astype("f4"))
+    x, weight = draw.standard_normal((T, 6)).astype("f4"), draw.standard_normal((6, 4)).astype("f4")
+    line = np.concatenate([np.zeros((3, 6)), x])
+    out = sum(weight[:, w].astype("f8") * line[w:w + T] for w in range(4))  # no border stops a tap
+    np.savez(os.path.join(WHERE, "convolution_reaches.npz"), x=x[None], weight=weight, cu_seqlens=borders,
+             out=out[None].astype("f4"))
+
+
 def of_stacks():
     """P4 to P9, P25, P26, P30: one mask in two programs."""
     full = band(T, 8)
@@ -179,5 +203,5 @@ def of_reports():
 
 if __name__ == "__main__":
     os.makedirs(WHERE, exist_ok=True)
-    for part in (of_models, of_stacks, of_blocks, of_spans, of_arrays, of_reports):
+    for part in (of_models, of_layers, of_stacks, of_blocks, of_spans, of_arrays, of_reports):
         part()
