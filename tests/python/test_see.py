@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import types
 
 import numpy as np
@@ -78,7 +79,9 @@ def test_fewer_passes_than_tokens_are_enough_for_packed_rows():
 
     answer = maskctl.see(model, TOKENS.repeat(11, 1)[:1, :256], segments=ids)
     assert answer and answer.passes <= 4 + 32 + 16
-    assert not question(answer, "future").whole and "asked at 14 of 255 places" in str(answer)
+    assert question(answer, "future").whole  # each document is cut in the same runs
+    whole = maskctl.see(model, TOKENS.repeat(11, 1)[:1, :256])
+    assert not question(whole, "future").whole and "asked at 14 of 255 places" in str(whole)
     before = len(runs)
     assert answer.matrix() == Mask(cells) and len(runs) - before < 80
 
@@ -341,6 +344,7 @@ def test_the_command_asks_a_program(tmp_path, capsys):
     ("x.npy", "sh -c 'kill -9 $$' IN OUT", [], "sh was killed by SIGKILL: it printed nothing"),
     ("x.npy", "sh -c 'read line || echo no more input; exit 3' IN OUT", [], "sh ended with 3: no more input"),
     ("x.npy", "sleep 60 IN OUT", ["--timeout", "0"], "number of seconds above 0"),
+    ("x.npy", "no_such_program IN OUT", [], "no_such_program: [Errno 2]"),
     ("x.npy", "sh -c 'exec sleep 60' IN OUT", ["--timeout", "0.2"], "sh took more than 0.2 s; --timeout SECONDS gives it more"),
 ])
 def test_a_command_that_fails_is_one_line(tmp_path, capsys, batch, run, more, said):
@@ -350,6 +354,24 @@ def test_a_command_that_fails_is_one_line(tmp_path, capsys, batch, run, more, sa
     assert _see_command.main([f"{tmp_path}/{batch}", "--run", run.replace("{0}", str(tmp_path)), *more]) == 2
     out = capsys.readouterr()
     assert said in out.err and out.err.count("\n") == 1 and not out.out
+
+
+def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", TOKENS)
+    run = f"sh -c 'sleep 60 & echo $! > {tmp_path}/child; wait' IN OUT"
+    assert _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--timeout", "1"]) == 2
+    assert "sh took more than 1 s" in capsys.readouterr().err
+    child = int((tmp_path / "child").read_text())
+    for _ in range(100):  # one that has ended may wait for its parent
+        try:
+            with open(f"/proc/{child}/stat") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail("the child runs on")
 
 
 def test_a_closed_pipe_is_one_line(tmp_path):

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from maskctl import _see_given, _see_matrix, _see_questions, _see_shape
+from maskctl import _see_given, _see_matrix, _see_parts, _see_questions, _see_shape
 from maskctl._answer import Record
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
@@ -86,18 +86,16 @@ class Sees:
 
     def _ask(self, everywhere):
         probe, shape, given = self._probe, tuple(self._probe.subject.shape), self._given
-        questions = []
-        if given.has_documents:
-            questions.append(_see_questions.of_documents(given.ids))
-        if self._causal and shape[1] > 1:
-            questions.append(_see_questions.of_the_future(shape, given.valid, shape[1] if everywhere else 4 * probe.copies))
-        if not given.valid.all():
-            questions.append(_see_questions.of_padding(given.valid))
         self._entries = None
         if shape[0] > 1:
             self._entries = _see_questions.ask(probe, _see_questions.of_entries(shape))
             probe.entries_mix = self._entries.leaks
-        self.verdicts = [self._verdict(one) for one in questions if one.rectangles]
+        if given.has_documents:
+            self._add(_see_questions.of_documents(given.ids))
+        if self._causal and shape[1] > 1:
+            self._ask_about_the_future(shape, shape[1] if everywhere else 4 * probe.copies)
+        if not given.valid.all():
+            self._add(_see_questions.of_padding(given.valid))
         if shape[0] > 1:
             self.verdicts.append(self._entries)
         elif probe.entries_mix:
@@ -105,6 +103,25 @@ class Sees:
         unread = int(probe.unread.sum())
         if unread:
             self.notes.append(f"{unread} output{'s are' if unread > 1 else ' is'} not finite: what reaches there is not known")
+
+    def _ask_about_the_future(self, shape, least):
+        given = self._given
+        if self._clean("documents"):
+            question = _see_questions.of_the_future(shape, given.valid, least, given.ids)
+            verdict = self._verdict(question) if question.rectangles else None
+            if verdict is not None and not verdict.leaks:
+                self.verdicts.append(verdict)
+                return
+            # What moves an output may be another document, by a choice that the question about these did not show.
+        self._add(_see_questions.of_the_future(shape, given.valid, least))
+
+    def _add(self, question):
+        if question.rectangles:
+            self.verdicts.append(self._verdict(question))
+
+    def _clean(self, name):
+        """Whether a question was asked and nothing was found."""
+        return any(one.name == name and not one.leaks for one in self.verdicts)
 
     def _verdict(self, question):
         """The verdict of runs in which nothing else is changed that may be what moves an output: no copy beside the
@@ -200,18 +217,23 @@ class Sees:
 
     def matrix(self, rows=None, exact=False):
         """The Mask [B, 1, S, T] of all outputs and inputs. rows: only those outputs (a range, or numbers); others
-        see nothing in it. exact=True takes a pass for each token, and has the same cells."""
+        see nothing in it. exact=True takes a pass for each token, and has the same cells. Its `notes` say what else was
+        done to take fewer: documents run alone, or products with random cotangents of few rows of many tokens."""
         probe = self._probe
         wanted = np.zeros(probe.shape, bool)
         try:
             wanted[:, slice(None) if rows is None else np.asarray(rows)] = True
         except IndexError:
             raise Error(f"see: rows={rows!r}; expected numbers from 0 to {probe.shape[1] - 1}") from None
-        if probe.way == "cotangents":
-            amounts = _see_matrix.of_outputs(probe, wanted)
+        if exact and probe.way != "cotangents":
+            found, notes = _see_matrix.exact(probe, wanted), []
         else:
-            amounts = (_see_matrix.exact if exact else _see_matrix.fast)(probe, wanted)
-        return Mask((amounts > 0)[:, None], "dense", name="sees")
+            ids = self._given.ids if self._clean("documents") else None
+            apart = _see_parts.intervals(probe, wanted, ids, self._clean("future"))
+            found, notes = _see_parts.amounts(probe, wanted, apart)
+        mask = Mask((found > 0)[:, None], "dense", name="sees")
+        mask.notes += notes
+        return mask
 
     def __bool__(self):
         return self.status == 0

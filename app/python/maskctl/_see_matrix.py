@@ -2,6 +2,9 @@
 
 import numpy as np
 
+_COST = 2.5  # of a backward pass, in forward passes
+_SHORT = 256  # rows of so many tokens are asked by changes alone
+_CHECKS = 8
 
 def exact(probe, rows):
     """Amounts [B, S, T], a pass for each token: all entries at once where they do not mix."""
@@ -56,9 +59,46 @@ def of_outputs(probe, rows):
     """Amounts [B, S, T] by products with random cotangents, a pass for each output that is asked for."""
     batch, tokens = probe.subject.shape
     amounts = np.zeros((batch, probe.shape[1], tokens), np.float32)
-    for output in np.flatnonzero(rows.any(0)):
-        for entries in [np.ones(batch, bool)] if probe.entries_mix is False or batch == 1 else list(np.eye(batch, dtype=bool)):
-            one = np.zeros(probe.shape, bool)
-            one[entries, output] = True
-            amounts[entries, output] = probe.reaching([one])[0][entries]
+    together = [np.ones(batch, bool)] if probe.entries_mix is False or batch == 1 else list(np.eye(batch, dtype=bool))
+    places = [(output, entries) for output in np.flatnonzero(rows.any(0)) for entries in together]
+    for (output, entries), found in zip(places, probe.reaching(_single(probe.shape, *place) for place in places)):
+        amounts[entries, output] = found[entries]
+    return amounts
+
+
+def _single(shape, output, entries):
+    one = np.zeros(shape, bool)
+    one[entries, output] = True
+    return one
+
+
+def of_rows(probe, rows):
+    """Amounts of the outputs that are asked for in the fewest passes, and notes on how."""
+    if probe.way == "cotangents":
+        return of_outputs(probe, rows), []
+    few = _COST * rows.any(0).sum() < probe.shape[1] and probe.shape[1] > _SHORT
+    if few and probe.way == "differences" and "cotangents" in probe.subject.ways and not probe.entries_mix:
+        amounts = _of_products(probe, rows)
+        if amounts is not None:
+            return amounts, [f"outputs were differentiated by products with random cotangents, and {2 * _CHECKS} changes of "
+                             "tokens agree"]
+    return fast(probe, rows), []
+
+
+def _of_products(probe, rows):
+    """Amounts by products, where changes of tokens agree in some outputs: all that do not reach one together, and the
+    one that reaches it least. None where not: something is chosen by comparison, or fades into rounding."""
+    try:
+        amounts = of_outputs(probe, rows)
+    except Exception:  # the model is not differentiable, or takes too much memory
+        return None
+    outputs = np.flatnonzero(rows.any(0))
+    some = outputs[np.linspace(0, len(outputs) - 1, _CHECKS).astype(int)]
+    least = np.where(amounts[:, some] > 0, amounts[:, some], np.inf)  # [B, checks, T]
+    weakest = (least == least.min(-1, keepdims=True)) & np.isfinite(least)
+    weakest &= weakest.cumsum(-1) == 1  # one of equals
+    closed, weak = (probe.moved(one[:, number] for number in range(len(some))) for one in (amounts[:, some] == 0, weakest))
+    for number, output in enumerate(some):
+        if closed[number][:, output].any() or not weak[number][weakest[:, number].any(-1), output].all():
+            return None
     return amounts

@@ -6,8 +6,9 @@ from maskctl._native import Error
 
 _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
 # Of a dtype: (the least floor, where no rounding was measured; the floor where none could be). Products of other
-# numbers of rows, as those of experts, round otherwise.
-_FLOORS = {"float64": (2.0 ** -50, 2.0 ** -47), "complex128": (2.0 ** -50, 2.0 ** -47), "float32": (2.0 ** -21, 2.0 ** -18), "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9)}
+# numbers of rows, as those of experts, round otherwise; whole numbers do not.
+_FLOORS = {"float64": (2.0 ** -50, 2.0 ** -47), "complex128": (2.0 ** -50, 2.0 ** -47), "float32": (2.0 ** -21, 2.0 ** -18),
+           "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9), "whole": (0.0, 0.0)}
 _MOST_NOISE = 0.2  # a floor above it hides leaks
 
 
@@ -26,21 +27,22 @@ class Probe:
         self.least = np.inf  # the smallest that counts
         self.copies = 1
         self.entries_mix = None  # not known
-        self._plain = self._outputs(None)
-        self.shape = self._plain.shape[:2]
-        self.unread = ~np.isfinite(self._plain).all(-1)
+        self.plain = self.outputs(None)
+        self.shape = self.plain.shape[:2]
+        self.unread = ~np.isfinite(self.plain).all(-1)
         if floor is not None:  # of the model that this is a layer of
-            self.noise, self.floor = float(self._changes(self._outputs(None)).max(initial=0.0)), floor
+            self.noise, self.floor = float(self._changes(self.outputs(None)).max(initial=0.0)), floor
             return
-        self.noise = float(self._changes(self._outputs(None)).max(initial=0.0))
+        self.noise = float(self._changes(self.outputs(None)).max(initial=0.0))
         if not 8 * self.noise < _MOST_NOISE:
             raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
                         "model deterministic, as by model.eval() or a fixed seed")
-        least, most = _FLOORS.get(subject.dtype, _FLOORS["float32"])
+        whole = subject.dtype.startswith(("int", "uint", "bool"))
+        least, most = _FLOORS["whole" if whole else subject.dtype if subject.dtype in _FLOORS else "float32"]
         rounding = self._rounding_beside(most)
         self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
 
-    def _outputs(self, changed):
+    def outputs(self, changed):
         self.passes += 1
         out = self.subject.outputs(changed)
         inputs = self.subject.shape if changed is None else changed.shape
@@ -53,9 +55,9 @@ class Probe:
 
     def _changes(self, out):
         with np.errstate(invalid="ignore", over="ignore"):
-            scale = np.sqrt((np.where(np.isfinite(self._plain), self._plain, 0) ** 2).sum(-1))
-            moved = np.where(self._plain == out, 0, out - self._plain)
-            moved[np.isnan(self._plain) & np.isnan(out)] = 0
+            scale = np.sqrt((np.where(np.isfinite(self.plain), self.plain, 0) ** 2).sum(-1))
+            moved = np.where(self.plain == out, 0, out - self.plain)
+            moved[np.isnan(self.plain) & np.isnan(out)] = 0
             moved = np.nan_to_num(np.sqrt((moved ** 2).sum(-1)), nan=np.inf)
         return moved / np.where(scale > 0, scale, 1)
 
@@ -77,13 +79,13 @@ class Probe:
         changed = np.zeros((copies, batch, tokens), bool)
         changed[1::2] = True
         try:
-            out = self._outputs(changed.reshape(copies * batch, tokens))
+            out = self.outputs(changed.reshape(copies * batch, tokens))
         except Exception:  # the model takes this batch size only
             self.passes -= 1
             return None
         still = max(self._changes(one).max() for one in out.reshape(copies, batch, *out.shape[1:])[::2])
         # Numbers of 64 bits may be of a model of 32, so that less is its rounding.
-        self.entries_mix = bool(still > max(most, _FLOORS["float32"][1] if self._plain.dtype == np.float64 else 0, 8 * self.noise))
+        self.entries_mix = bool(still > max(most, _FLOORS["float32"][1] if self.plain.dtype == np.float64 else 0, 8 * self.noise))
         if self.entries_mix:
             return None
         self.copies = copies
@@ -101,7 +103,7 @@ class Probe:
             return found
         for begin in range(0, len(sets), self.copies):
             part = sets[begin:begin + self.copies]
-            out = self._outputs(np.concatenate(part))
+            out = self.outputs(np.concatenate(part))
             found += [self._counted(self._changes(one)) for one in out.reshape(len(part), batch, *out.shape[1:])]
         return found
 
@@ -109,9 +111,9 @@ class Probe:
         """The amounts [B, T] of inputs that each set of outputs depends on, of the largest; by products with
         random cotangents."""
         found = []
-        for one in sets:
+        for one in self.subject.cotangents(sets, self.passes + 1):
             self.passes += 1
-            found.append(_above(self.subject.cotangents(one, self.passes)))
+            found.append(_above(one))
         return found
 
     def touch(self, rectangles):

@@ -49,26 +49,45 @@ def of_documents(ids):
     return Question("documents", pairs)
 
 
-def of_the_future(shape, valid, least):
+def of_the_future(shape, valid, least, apart=None):
     """No output moves with a later input. A cut at m asks about all pairs around it; all cuts are many, so a
-    long row is asked at `least` of them, or 2 log2 T - 2 if these are more, spread by the golden ratio, which falls
-    together with no size of blocks."""
+    long row is asked at some of them (_cuts). apart [B, T]: documents that do not reach each other, each of which
+    is cut in the same runs, so that half as many do."""
     tokens = shape[1]
-    most = max(least, 2 * int(tokens - 1).bit_length() - 2)
-    if tokens - 1 <= most:
-        cuts = list(range(1, tokens))
+    place, valid = np.broadcast_to(np.arange(tokens), shape), valid & np.ones(shape, bool)
+    if apart is None:
+        most = max(least, 2 * int(tokens - 1).bit_length() - 2)
+        cuts = _cuts(tokens, most)
+        pairs = [((place >= cut) & valid, (place < cut) & valid) for cut in cuts]
+        asked, places = len(cuts), tokens - 1
     else:
-        cuts = {1, tokens - 1}
-        number = 0
-        while len(cuts) < most:
-            number += 1
-            cuts.add(1 + int((number * 0.6180339887498949) % 1 * (tokens - 1)))
-        cuts = sorted(cuts)
-    place = np.broadcast_to(np.arange(tokens), shape)
-    whole = len(cuts) == tokens - 1
-    asked = "" if whole else f"{len(cuts)} of {tokens - 1} places"
-    pairs = [((place >= cut) & valid, (place < cut) & valid) for cut in cuts]
-    return Question("future", _not_empty(pairs), whole, asked)
+        most = max(least, int(tokens - 1).bit_length())
+        rows = [np.flatnonzero(row == document) + number * tokens for number, row in enumerate(apart)
+                for document in np.unique(row[row >= 0])]  # the tokens of each document, in all entries
+        of_each = [_cuts(len(row), most) for row in rows]
+        pairs = []
+        for number in range(max(map(len, of_each))):
+            sources, targets = np.zeros(shape, bool), np.zeros(shape, bool)
+            for row, cuts in zip(rows, of_each):
+                if number < len(cuts):
+                    sources.flat[row[cuts[number]:]] = True
+                    targets.flat[row[:cuts[number]]] = True
+            pairs.append((sources, targets))
+        asked, places = sum(map(len, of_each)), sum(len(row) - 1 for row in rows)
+    whole = asked == places
+    return Question("future", _not_empty(pairs), whole, "" if whole else f"{asked} of {places} places")
+
+
+def _cuts(tokens, most):
+    """So many places in a row of tokens at most, spread by the golden ratio, which falls together with no size of
+    blocks."""
+    if tokens - 1 <= most:
+        return list(range(1, tokens))
+    cuts, number = {1, tokens - 1}, 0
+    while len(cuts) < most:
+        number += 1
+        cuts.add(1 + int((number * 0.6180339887498949) % 1 * (tokens - 1)))
+    return sorted(cuts)
 
 
 def of_padding(valid):

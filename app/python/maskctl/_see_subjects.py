@@ -5,6 +5,10 @@ outputs(changed): the outputs [copies * B, S, ...] where `changed` [copies * B, 
 others, always the same ones; None: none. `has` may be asked whether a word is in the names of its modules.
 """
 
+import contextlib
+import copy
+import dataclasses
+import os
 import shlex
 import signal
 import subprocess
@@ -14,6 +18,9 @@ import tempfile
 import numpy as np
 
 from maskctl._native import Error
+
+
+_NAMES = ("logits", "last_hidden_state")
 
 
 def others(values, known=1):
@@ -98,15 +105,27 @@ class Function:
         jax = sys.modules["jax"]
         random = np.random.default_rng(draw).standard_normal(self.values.shape).astype(self.values.dtype)
         tangent = np.where(changed[..., None], random, 0).astype(self.values.dtype)
-        out = jax.jvp(self._run, (jax.numpy.asarray(self.values),), (jax.numpy.asarray(tangent),))[1]
-        return _sizes(np.asarray(out))
+        out, moved = jax.jvp(self._run, (jax.numpy.asarray(self.values),), (jax.numpy.asarray(tangent),))
+        refuse_without_gradient(out.dtype.name, out.dtype.kind not in "biu")
+        return _sizes(np.asarray(moved))
 
-    def cotangents(self, outputs, draw):
+    def cotangents(self, sets, draw):
         jax = sys.modules["jax"]
         out, back = jax.vjp(self._run, jax.numpy.asarray(self.values))
-        random = np.random.default_rng(draw).standard_normal(out.shape)
-        random = np.where(outputs.reshape(*outputs.shape, *(1,) * (random.ndim - 2)), random, 0)
-        return _sizes(np.asarray(back(jax.numpy.asarray(random, out.dtype))[0]))
+        refuse_without_gradient(out.dtype.name, out.dtype.kind not in "biu")
+        for number, outputs in enumerate(sets):
+            random = np.random.default_rng(draw + number).standard_normal(out.shape)
+            random = np.where(outputs.reshape(*outputs.shape, *(1,) * (random.ndim - 2)), random, 0)
+            yield _sizes(np.asarray(back(jax.numpy.asarray(random, out.dtype))[0]))
+
+    def part(self, begin, end):
+        """The subject of the tokens from begin to end alone."""
+        if self.flat:
+            return None
+        one = copy.copy(self)
+        one.values, one.other = self.values[:, begin:end], self.other[:, begin:end]
+        one.shape, one.notes = one.values.shape[:2], []
+        return one
 
 
 class Program(Function):
@@ -128,20 +147,30 @@ class Program(Function):
             np.save(files["IN"], values)
             with open(f"{folder}/said", "w+b") as said:
                 try:
-                    done = subprocess.run([files.get(word, word) for word in self.words], timeout=self.seconds,
-                                          stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+                    status = self._status([files.get(word, word) for word in self.words], said)
                 except subprocess.TimeoutExpired:
                     raise Error(f"see: {self.words[0]} took more than {self.seconds:g} s; --timeout SECONDS gives it more") from None
                 except (OSError, ValueError) as error:
                     raise Error(f"see: {self.words[0]}: {error}") from None
-                if done.returncode:
-                    raise Error(f"see: {self.words[0]} {_ended(done.returncode)}: {_last_line(said)}")
+                if status:
+                    raise Error(f"see: {self.words[0]} {_ended(status)}: {_last_line(said)}")
             try:
                 return np.load(files["OUT"], allow_pickle=False)
             except FileNotFoundError:
                 raise Error(f"see: {self.words[0]} wrote no file OUT") from None
             except (OSError, ValueError, EOFError) as error:
                 raise Error(f"see: {self.words[0]} wrote no .npy file to OUT: {error}") from None
+
+    def _status(self, words, said):
+        """The exit status of a run. One that takes too long, or is interrupted, is ended with all that it started."""
+        program = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            return program.wait(self.seconds)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+            raise
 
 
 def _ended(status):
@@ -160,18 +189,31 @@ def _last_line(said):
     return lines[-1] if lines else "it printed nothing"
 
 
+def refuse_without_gradient(dtype, has):
+    if not has:
+        raise Error(f"see: outputs of {dtype} have no gradient; way=\"differences\" changes tokens")
+
+
 def first_array(out):
-    """The array of an output: the logits or the last hidden state, or the first array."""
-    one = out
-    while not hasattr(one, "dtype"):
-        if hasattr(one, "keys") and len(one):
-            name = next((name for name in ("logits", "last_hidden_state") if one.get(name) is not None), next(iter(one)))
-            one = one[name]
-        elif isinstance(one, (list, tuple)) and one:
-            one = one[0]
-        else:
-            raise Error(f"see: the model returns {type(out).__name__}; expected an array, or logits")
-    return one
+    """The array of an output: the logits or the last hidden state; the first array [B, T, ...], or else the first."""
+    found = list(_arrays_in(out))
+    if not found:
+        raise Error(f"see: the model returns {type(out).__name__}; expected an array, or logits")
+    return next((one for one in found if one.ndim >= 2), found[0])
+
+
+def _arrays_in(out):
+    """The arrays of an output, those first whose names say that they are what a model is asked for."""
+    if hasattr(out, "dtype") and hasattr(out, "ndim"):
+        yield out
+    elif dataclasses.is_dataclass(out) and not hasattr(out, "keys"):
+        yield from _arrays_in({one.name: getattr(out, one.name) for one in dataclasses.fields(out)})
+    elif hasattr(out, "keys"):
+        for name in sorted(out.keys(), key=lambda name: _NAMES.index(name) if name in _NAMES else len(_NAMES)):
+            yield from _arrays_in(out[name])
+    elif isinstance(out, (list, tuple)):
+        for one in out:
+            yield from _arrays_in(one)
 
 
 def _is_of_jax(array):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from maskctl._native import Error
-from maskctl._see_subjects import first_array, others
+from maskctl._see_subjects import first_array, others, refuse_without_gradient
 
 _TOKENS = ("input_ids", "inputs_embeds", "hidden_states", "x")
 
@@ -112,7 +112,8 @@ class Torch:
         if not done:
             raise Error("see: no nn.Embedding takes the tokens, so nothing is differentiated; way=\"differences\" changes tokens")
 
-    def cotangents(self, outputs, draw):
+    def cotangents(self, sets, draw):
+        """For each set of outputs how far inputs reach them, [B, T]: one run, and a backward pass for each."""
         leaves = []
 
         def leaf(numbers):
@@ -121,12 +122,34 @@ class Torch:
 
         with torch.enable_grad(), self._embedded(leaf) as arguments:
             out = self.call(arguments)
-            random = torch.randn(out.shape, generator=torch.Generator().manual_seed(draw)).to(out)
+        refuse_without_gradient(self.dtype, out.requires_grad)
+        for number, outputs in enumerate(sets):
+            random = torch.randn(out.shape, generator=torch.Generator().manual_seed(draw + number)).to(out)
             random = random * torch.from_numpy(outputs).to(out).reshape(*outputs.shape, *(1,) * (out.ndim - 2))
-            grad = torch.autograd.grad(out, leaves, random, allow_unused=True)[0]
-        if grad is None:
-            return np.zeros(self.shape)
-        return grad.abs().double().flatten(2).norm(dim=-1).cpu().numpy()
+            grad = torch.autograd.grad(out, leaves, random, allow_unused=True, retain_graph=True)[0]
+            yield np.zeros(self.shape) if grad is None else grad.abs().double().flatten(2).norm(dim=-1).cpu().numpy()
+
+    def part(self, begin, end):
+        """The subject of the tokens from begin to end alone; None where it is not known what belongs to a token."""
+        arguments = {key: self._cut(one, begin, end) for key, one in self.arguments.items()}
+        if any(one is None and self.arguments[key] is not None for key, one in arguments.items()):
+            return None
+        one = Torch(self.model, arguments)
+        one._other = self._others()[:, begin:end]
+        return one
+
+    def _cut(self, one, begin, end):
+        """An argument for some tokens: of each token, or of each pair of tokens; None where it is neither."""
+        if not isinstance(one, torch.Tensor) or one.ndim == 0:
+            return one
+        batch, tokens = self.shape
+        of_tokens = one.ndim == 1 and len(one) == tokens or one.ndim > 1 and one.shape[1] == tokens and one.shape[0] in (1, batch)
+        of_pairs = one.ndim > 1 and one.shape[-2:] == (tokens, tokens)
+        if of_tokens == of_pairs:
+            return None
+        if of_pairs:
+            return one[..., begin:end, begin:end]
+        return one[begin:end] if one.ndim == 1 else one[:, begin:end]
 
     def tangents(self, changed, draw):
         import torch.autograd.forward_ad as forward
