@@ -67,11 +67,11 @@ def see_program(command, array, seconds=600, **options):
     return _of_subject(Program(command, array, seconds), array, **options)
 
 
-def _of_subject(subject, batch, *, segments=None, valid=None, causal=True, everywhere=False):
+def _of_subject(subject, batch, *, segments=None, valid=None, causal=True, everywhere=False, layers=False):
     given = _see_given.given(subject, batch, segments, valid)
     found = Sees(Probe(subject, "differences"), given, causal)
     found._ask(everywhere)
-    found._explain(False)
+    found._explain(layers)
     return found
 
 
