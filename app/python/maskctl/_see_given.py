@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from maskctl._mask import Mask
 from maskctl._native import Error
 
 _ENDS = ("cu_seq_lens_q", "cu_seqlens_q", "cu_seqlens")
@@ -41,8 +42,11 @@ def given(subject, batch, segments, valid):
     _not_all_padding(tokens, f"{source} is 0")
     if segments is None:
         ids = _documents(subject, named, shape, tokens)
+        if ids is not None and (tokens & (ids < 0)).any():
+            subject.notes.append("padding: tokens that positions or cumulative lengths put in no document")
     else:
         ids = _of_shape("segments", _integers("segments", segments), shape).astype(np.int64)
+    if ids is not None:
         tokens = tokens & (ids >= 0)
         _not_all_padding(tokens, "segments are below 0" if source is None else f"segments are below 0 or {source} is 0")
     found = Given(None if ids is None else np.where(tokens, ids, -1), tokens, absent)
@@ -52,14 +56,11 @@ def given(subject, batch, segments, valid):
 
 
 def _documents(subject, named, shape, tokens):
-    """The documents that the batch says, or None."""
+    """The documents that the batch says, as the library reads them, or None."""
     name = next((name for name in _ENDS if named.get(name) is not None), None)
     if name is not None and shape[0] == 1:
-        ends = _integers(name, named[name])
-        if ends.ndim != 1 or not ends.size or ends[0] != 0 or ends[-1] != shape[1] or (np.diff(ends) < 0).any():
-            raise Error(f"see: {name} is {_few(ends)}; expected sums of lengths, from 0 to {shape[1]}, none below the one before")
         subject.notes.append("documents: of cumulative lengths in the batch")
-        return np.searchsorted(ends[1:], np.arange(shape[1]), side="right")[None]
+        return _read(name, _array(name, named[name]), "cu_seqlens", shape[1])
     if name is not None:
         subject.notes.append(f"{name} is not read for {shape[0]} entries; give segments")
     if named.get("position_ids") is None:
@@ -73,7 +74,14 @@ def _documents(subject, named, shape, tokens):
         positions = positions[0]
     positions = _of_shape("position_ids", positions, shape)
     subject.notes.append("documents: where position_ids start over")
-    return np.cumsum((np.diff(positions, prepend=positions[:, :1] - 1) != 1) & tokens, 1)
+    return _read("position_ids", np.where(tokens, positions, -1), "positions")
+
+
+def _read(name, array, kind, tokens=None):
+    try:
+        return Mask(array, kind, name=name, shape=tokens).to("segments").astype(np.int64)
+    except Error as error:
+        raise Error(f"see: {error}") from None
 
 
 def _array(name, one):
@@ -112,7 +120,3 @@ def _not_all_padding(tokens, why):
     if not tokens.any():
         raise Error(f"see: {why} everywhere, so that all is padding; expected tokens")
 
-
-def _few(array):
-    flat = array.reshape(-1)
-    return ", ".join(map(str, flat[:8])) + (f", ... {flat[-1]}" if flat.size > 8 else "") if flat.size else "empty"
