@@ -167,6 +167,27 @@ def test_an_entry_that_moves_another_is_no_look_into_the_future():
     assert "no entry moved another in 2 changes" in str(maskctl.see(through(PACKED), TOKENS))
 
 
+def test_a_document_that_moves_another_by_a_choice_is_no_look_into_the_future():
+    was = TOKENS[0]
+
+    def model(x):  # output 12 moves with token 6 of the document before, unless tokens 0 or 7 are others too
+        if len(x) > 1:
+            raise ValueError("one row only")
+        out = through(PACKED)(x)
+        out[:, 12] += ((x[:, 6] != was[6]) & (x[:, 0] == was[0]) & (x[:, 3] == was[3]))[:, None]
+        return out
+
+    answer = maskctl.see(model, TOKENS[:1], segments=IDS, everywhere=True)
+    one = question(answer, "documents")
+    assert one.leaks and one.output == [0, 12] and one.input == [0, 6] and not question(answer, "future").leaks
+
+
+def test_a_look_into_the_future_of_one_document_is_found_in_all():
+    cells = PACKED | ((np.arange(T) == 14) & (np.arange(T) == 10)[:, None])
+    one = question(maskctl.see(through(cells), TOKENS[:1], segments=IDS), "future")
+    assert one.leaks and one.output == [0, 10] and one.input == [0, 14] and one.whole
+
+
 def test_a_copy_that_moves_another_is_no_look_into_the_future():
     was = TOKENS[0]
 

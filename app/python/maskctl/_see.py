@@ -106,14 +106,18 @@ class Sees:
 
     def _ask_about_the_future(self, shape, least):
         given = self._given
-        if self._clean("documents"):
-            question = _see_questions.of_the_future(shape, given.valid, least, given.ids)
-            verdict = self._verdict(question) if question.rectangles else None
-            if verdict is not None and not verdict.leaks:
-                self.verdicts.append(verdict)
-                return
-            # What moves an output may be another document, by a choice that the question about these did not show.
-        self._add(_see_questions.of_the_future(shape, given.valid, least))
+        question = _see_questions.of_the_future(shape, given.valid, least, given.ids) if self._clean("documents") else None
+        if question is None or not question.rectangles:
+            self._add(_see_questions.of_the_future(shape, given.valid, least))
+            return
+        verdict = self._verdict(question)
+        if verdict.leaks and (verdict.input is None or verdict.input[1] < verdict.output[1]):
+            # Another document moves the output, by a choice that the question about these did not show.
+            if verdict.input is not None:
+                of = next(n for n, one in enumerate(self.verdicts) if one.name == "documents")
+                self.verdicts[of] = dataclasses.replace(verdict, name="documents", whole=True, asked="")
+            verdict = self._verdict(_see_questions.of_the_future(shape, given.valid, least))
+        self.verdicts.append(verdict)
 
     def _add(self, question):
         if question.rectangles:

@@ -22,6 +22,7 @@ def amounts(probe, wanted, intervals):
         found[:, begin:end, begin:end] = own
         wanted[:, begin:end] = False
         probe.passes += part.passes
+        probe.below, probe.least = max(probe.below, part.below), min(probe.least, part.least)
         notes += note
     if parts:
         notes.append(f"{len(parts)} part{'s' if len(parts) > 1 else ''} of the row ran alone, with the outputs that the whole has "
@@ -50,7 +51,18 @@ def intervals(probe, wanted, ids, causal):
         outputs = np.flatnonzero(wanted[:, begin:end].any(0))
         if outputs.size:
             found.append((int(begin), int(begin + outputs[-1] + 1 if causal else end)))
-    return [(begin, end) for begin, end in found if end - begin <= _MOST * tokens]
+    return [(begin, end) for begin, end in _joined(found, tokens // 32) if end - begin <= _MOST * tokens]
+
+
+def _joined(found, least):
+    """The intervals, of which short ones are joined with those that follow."""
+    joined = []
+    for begin, end in found:
+        if joined and end - joined[-1][0] <= least:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _parts(probe, intervals):
@@ -60,19 +72,23 @@ def _parts(probe, intervals):
     some = np.random.default_rng(20260705).random(probe.subject.shape) < 0.5
     changes = [np.ones(probe.subject.shape, bool), some]
     wholes = [probe.outputs(one) for one in changes]
-    return [(begin, end, part) for begin, end in intervals
-            for part in [_part(probe, begin, end, changes, wholes)] if part is not None]
+    found = []
+    for begin, end in intervals:
+        try:
+            part = _part(probe, begin, end, changes, wholes)
+        except Exception:  # of a model that takes rows of one length only
+            break
+        if part is not None:
+            found.append((begin, end, part))
+    return found
 
 
 def _part(probe, begin, end, changes, wholes):
-    try:
-        subject = probe.subject.part(begin, end)
-        part = None if subject is None else Probe(subject, probe.way)
-        if part is None or part.shape != (probe.shape[0], end - begin) or (part.entries_mix and not probe.entries_mix):
-            return None
-        runs = [(part.plain, probe.plain)] + [(part.outputs(one[:, begin:end]), whole) for one, whole in zip(changes, wholes)]
-    except Exception:  # of a model that takes rows of one length only
+    subject = probe.subject.part(begin, end)
+    part = None if subject is None else Probe(subject, probe.way)
+    if part is None or part.shape != (probe.shape[0], end - begin) or (part.entries_mix and not probe.entries_mix):
         return None
+    runs = [(part.plain, probe.plain)] + [(part.outputs(one[:, begin:end]), whole) for one, whole in zip(changes, wholes)]
     part.floor = max(part.floor, probe.floor)
     if part.entries_mix is None:
         part.entries_mix = probe.entries_mix
