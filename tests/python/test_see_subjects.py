@@ -134,11 +134,13 @@ def test_few_outputs_of_a_long_row_are_differentiated_where_changes_agree(chosen
             return torch.tanh((cells[:n, :n] / cells[:n, :n].sum(-1, keepdim=True)) @ x)
 
     tokens = torch.tensor(np.random.default_rng(5).integers(0, 64, (1, 400)))
-    answer = maskctl.see(Model(), {"input_ids": tokens}, segments=ids)
     rows = [20, 149, 150, 300, 399]
+    whole = maskctl.see(Model(), {"input_ids": tokens})
+    assert whole.matrix(rows=rows) == whole.matrix(rows=rows, exact=True)
+    answer = maskctl.see(Model(), {"input_ids": tokens}, segments=ids)
     mask = answer.matrix(rows=rows)
     assert mask == answer.matrix(rows=rows, exact=True)
-    assert any("random cotangents, and 16 changes of tokens agree" in note for note in mask.notes) == (not chosen)
+    assert any("random cotangents, and changes of tokens agree" in note for note in mask.notes) == (not chosen)
     if not chosen:
         wanted = np.zeros((400, 1), bool)
         wanted[rows] = True
@@ -175,3 +177,30 @@ def test_functions_of_jax_may_return_any_value():
     for way in ("cotangents", "tangents"):
         with pytest.raises(Error, match="outputs of int32 have no gradient"):
             maskctl.see(lambda x: x.argmax(-1), numbers, segments=IDS, way=way)
+
+
+@pytest.mark.parametrize("way", ["differences", "cotangents"])
+def test_few_outputs_of_one_long_document_are_asked_with_nothing_behind_them(way):
+    torch = pytest.importorskip("torch")
+    embed, lengths = torch.nn.Embedding(64, E), set()
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = embed
+
+        def forward(self, input_ids, mask):
+            lengths.add(input_ids.shape[1])
+            return torch.tanh((mask / mask.sum(-1, keepdim=True)) @ torch.sin(self.embed(input_ids)))
+
+    tokens = torch.tensor(np.random.default_rng(5).integers(0, 64, (1, 600)))
+    cells = torch.ones(1, 600, 600).tril() * (torch.rand(1, 600, 600, generator=torch.Generator().manual_seed(1)) < 0.5)
+    cells[0].fill_diagonal_(1)
+    answer = maskctl.see(Model(), {"input_ids": tokens, "mask": cells}, way=way)
+    rows = [3, 100, 170, 300, 450, 599]
+    mask = answer.matrix(rows=rows)
+    assert lengths == {600, 101, 171, 301}  # 450 and 599 are in the last quarter, which is asked in the whole row
+    wanted = np.zeros((600, 1), bool)
+    wanted[rows] = True
+    assert mask == Mask(cells[0].bool().numpy() & wanted, "dense")
+    assert any("of the row ran alone" in note for note in mask.notes)

@@ -4,7 +4,7 @@ import numpy as np
 
 _COST = 2.5  # of a backward pass, in forward passes
 _SHORT = 256  # rows of so many tokens are asked by changes alone
-_CHECKS = 8
+_CHECKS = 4
 
 def exact(probe, rows):
     """Amounts [B, S, T], a pass for each token: all entries at once where they do not mix."""
@@ -76,13 +76,20 @@ def of_rows(probe, rows):
     """Amounts of the outputs that are asked for in the fewest passes, and notes on how."""
     if probe.way == "cotangents":
         return of_outputs(probe, rows), []
-    few = _COST * rows.any(0).sum() < probe.shape[1] and probe.shape[1] > _SHORT
-    if few and probe.way == "differences" and "cotangents" in probe.subject.ways and not probe.entries_mix:
+    if by_outputs(probe, rows.any(0).sum(), probe.shape[1]):
         amounts = _of_products(probe, rows)
         if amounts is not None:
-            return amounts, [f"outputs were differentiated by products with random cotangents, and {2 * _CHECKS} changes of "
-                             "tokens agree"]
+            return amounts, ["outputs were differentiated by products with random cotangents, and changes of tokens agree where "
+                             "they were tried"]
     return fast(probe, rows), []
+
+
+def by_outputs(probe, outputs, tokens):
+    """Whether so many outputs of so many tokens are best asked one by one, by products with cotangents."""
+    if probe.way == "cotangents":
+        return True
+    able = probe.way == "differences" and "cotangents" in probe.subject.ways and not probe.entries_mix
+    return able and tokens > _SHORT and _COST * outputs < tokens
 
 
 def _of_products(probe, rows):

@@ -19,7 +19,7 @@ def amounts(probe, wanted, intervals):
     parts = _parts(probe, intervals)
     for begin, end, part in parts:
         own, note = _see_matrix.of_rows(part, wanted[:, begin:end])
-        found[:, begin:end, begin:end] = own
+        found[:, begin:end, begin:end] += own
         wanted[:, begin:end] = False
         probe.passes += part.passes
         probe.below, probe.least = max(probe.below, part.below), min(probe.least, part.least)
@@ -51,7 +51,20 @@ def intervals(probe, wanted, ids, causal):
         outputs = np.flatnonzero(wanted[:, begin:end].any(0))
         if outputs.size:
             found.append((int(begin), int(begin + outputs[-1] + 1 if causal else end)))
-    return [(begin, end) for begin, end in _joined(found, tokens // 32) if end - begin <= _MOST * tokens]
+    joined = _joined(found, tokens // 32)
+    if causal:
+        joined = [one for begin, end in joined for one in _beginnings(probe, wanted, begin, end)]
+    return [(begin, end) for begin, end in joined if end - begin <= _MOST * tokens]
+
+
+def _beginnings(probe, wanted, begin, end):
+    """Where a pass asks about an output, those in the beginning of a part are asked with nothing behind them."""
+    outputs = np.flatnonzero(wanted[:, begin:end].any(0))
+    if not _see_matrix.by_outputs(probe, len(outputs), end - begin) or end - begin < 2 * _SHORT:
+        return [(begin, end)]
+    ends = {-(-(end - begin) * quarter // 4) for quarter in range(1, 5)}
+    lasts = {int(outputs[outputs < one].max(initial=-1)) + 1 for one in ends}
+    return [(begin, begin + last) for last in sorted(lasts - {0})]
 
 
 def _joined(found, least):

@@ -143,13 +143,11 @@ class Torch:
         if not isinstance(one, torch.Tensor) or one.ndim == 0:
             return one
         batch, tokens = self.shape
-        of_tokens = one.ndim == 1 and len(one) == tokens or one.ndim > 1 and one.shape[1] == tokens and one.shape[0] in (1, batch)
-        of_pairs = one.ndim > 1 and one.shape[-2:] == (tokens, tokens)
-        if of_tokens == of_pairs:
-            return None
-        if of_pairs:
+        if one is not self.tokens and one.ndim > 1 and one.shape[-2:] == (tokens, tokens) and (one.ndim > 2 or tokens != batch):
             return one[..., begin:end, begin:end]
-        return one[begin:end] if one.ndim == 1 else one[:, begin:end]
+        if one.ndim == 1:
+            return one[begin:end] if len(one) == tokens else None
+        return one[:, begin:end] if one.shape[1] == tokens and one.shape[0] in (1, batch) else None
 
     def tangents(self, changed, draw):
         import torch.autograd.forward_ad as forward
