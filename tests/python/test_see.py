@@ -1,18 +1,11 @@
 """maskctl.see: on functions of numpy whose matrix is known, then on modules of torch and functions of JAX where
 these are installed."""
 
-import json
-import os
-import subprocess
-import sys
-import time
-import types
-
 import numpy as np
 import pytest
 
 import maskctl
-from maskctl import Error, Mask, _see_command, _see_given
+from maskctl import Error, Mask
 from maskctl.testing import assert_sees
 
 T, E = 24, 8
@@ -236,51 +229,6 @@ def test_what_was_not_asked_about_is_said():
     assert "note: 1 output is not finite" in str(maskctl.see(spoils, TOKENS[:1]))
 
 
-@pytest.mark.parametrize("batch, words", [
-    ({"cu_seqlens": [1, 9, T]}, "see: cu_seqlens starts with 1; expected 0"),
-    ({"cu_seqlens": [0, 9, 7, T]}, "cu_seqlens falls from 9 to 7 at entry 2; expected ends that never decrease"),
-    ({"cu_seq_lens_q": [0, T + 1]}, "ends at 25, past the 24 keys; expected at most that"),
-    ({"cu_seqlens": [0.5, T]}, "cu_seqlens"),
-    ({"cu_seqlens": []}, "cu_seqlens is empty; expected 0 and the end of each document"),
-    ({"position_ids": np.arange(T) / 2}, "position_ids of float64; expected integers"),
-    ({"position_ids": np.arange(T - 1)[None]}, r"position_ids of shape \(1, 23\) for tokens 1 x 24"),
-    ({"attention_mask": np.zeros((1, T))}, "attention_mask is 0 everywhere"),
-])
-def test_documents_of_a_batch_are_read_or_refused(batch, words):
-    subject = types.SimpleNamespace(shape=(1, T), notes=[])
-    with pytest.raises(Error, match=words):
-        _see_given.given(subject, batch, None, None)
-
-
-def read(batch):
-    """What see takes from a batch, and its notes."""
-    subject = types.SimpleNamespace(shape=(1, T), notes=[])
-    return _see_given.given(subject, batch, None, None), subject.notes
-
-
-def test_documents_of_a_batch():
-    for batch in ({"cu_seqlens": [0, 9, 16, 16, T]}, {"position_ids": np.r_[0:9, 0:7, 0:8]}, {"position_ids": np.r_[0:9, 0:7, 0:8][None]}):
-        found, notes = read(batch)
-        assert found.has_documents and found.valid.all() and ((found.ids[0][:, None] == found.ids[0]) == (IDS[:, None] == IDS)).all()
-        assert len(notes) == 1 and notes[0].startswith("documents: ")
-
-
-def test_padding_of_a_batch_is_no_document():
-    ids = np.r_[IDS[:T - 4], [-1] * 4]
-    positions = np.r_[0:9, 0:7, 0:4, [1] * 4]  # as transformers fills in 1
-    mask = (ids >= 0).astype(int)[None]
-    for batch in ({"position_ids": positions}, {"position_ids": positions, "attention_mask": mask}, {"cu_seqlens": [0, 9, 16, T - 4]},
-                  {"position_ids": np.where(ids < 0, 0, positions), "attention_mask": mask},
-                  {"position_ids": np.r_[0:9, 0:7, 0:8], "attention_mask": mask}):
-        found, notes = read(batch)
-        assert (found.valid == (ids >= 0)).all() and (found.ids[0] == ids).all() and any(note.startswith("padding: ") for note in notes)
-    left = np.r_[[1] * 4, 0:T - 4]
-    found, _ = read({"position_ids": left, "attention_mask": (np.arange(T) >= 4)[None]})
-    assert not found.has_documents and (found.valid == (np.arange(T) >= 4)).all()
-    found, _ = read({"position_ids": np.r_[[0] * 4, 0:T - 4], "attention_mask": (np.arange(T) >= 4)[None]})
-    assert not found.has_documents
-
-
 def test_noise_raises_the_floor_and_is_said():
     draw = np.random.default_rng(3)
     noisy = lambda x: through(PACKED)(x) + draw.standard_normal((*x.shape, E)).astype("f4") * 1e-4
@@ -346,86 +294,6 @@ def test_bad_input_is_one_line(call, words):
     with pytest.raises(Error, match=words) as found:
         call()
     assert "\n" not in str(found.value)
-
-
-PROGRAM = """
-import sys, numpy as np
-x = np.load(sys.argv[1]); cells = np.load(sys.argv[3]); table = np.load(sys.argv[4])
-np.save(sys.argv[2], np.tanh(cells / cells.sum(-1, keepdims=True) @ np.sin(table[x])))
-"""
-
-
-def test_the_command_asks_a_program(tmp_path, capsys):
-    (tmp_path / "model.py").write_text(PROGRAM)
-    for name, array in (("x", TOKENS), ("ids", IDS), ("apart", PACKED), ("leaks", np.tri(T, dtype=bool)), ("table", TABLE)):
-        np.save(tmp_path / f"{name}.npy", array)
-
-    def see(cells, *more):
-        run = f"{sys.executable} {tmp_path}/model.py IN OUT {tmp_path}/{cells}.npy {tmp_path}/table.npy"
-        return _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--segments", f"{tmp_path}/ids.npy", *more])
-
-    assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 0
-    assert "none reaches another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
-    assert see("leaks", "--json") == 1
-    assert json.loads(capsys.readouterr().out)["questions"][0]["shape"]["kind"] == "document"
-    assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 2 and "--force" in capsys.readouterr().err
-    assert see("none") == 2 and "ended with 1: FileNotFoundError" in capsys.readouterr().err
-    for words, said in ((["x.npy"], "--run"), (["x.npy", "--run", "a b"], "IN and OUT"), (["y.npy", "--run", "a IN OUT"], "y.npy")):
-        words[0] = f"{tmp_path}/{words[0]}"
-        assert _see_command.main(words) == 2
-        out = capsys.readouterr()
-        assert said in out.err and out.err.count("\n") == 1 and not out.out
-
-
-@pytest.mark.parametrize("batch, run, more, said", [
-    ("x.npz", "a IN OUT", [], "x.npz: a .npz file; expected a .npy file"),
-    ("empty.npy", "a IN OUT", [], "; expected a .npy file"),
-    ("x.npy", "a IN 'OUT", [], "No closing quotation; expected the words of a command"),
-    ("x.npy", "true IN OUT", [], "true wrote no file OUT"),
-    ("x.npy", "cp {0}/x.npz OUT IN", [], "cp"),
-    ("x.npy", "sh -c 'kill -9 $$' IN OUT", [], "sh was killed by SIGKILL: it printed nothing"),
-    ("x.npy", "sh -c 'read line || echo no more input; exit 3' IN OUT", [], "sh ended with 3: no more input"),
-    ("x.npy", "sleep 60 IN OUT", ["--timeout", "0"], "number of seconds above 0"),
-    ("x.npy", "no_such_program IN OUT", [], "no_such_program: [Errno 2]"),
-    ("x.npy", "sh -c 'exec sleep 60' IN OUT", ["--timeout", "0.2"], "sh took more than 0.2 s; --timeout SECONDS gives it more"),
-])
-def test_a_command_that_fails_is_one_line(tmp_path, capsys, batch, run, more, said):
-    np.save(tmp_path / "x.npy", TOKENS)
-    np.savez(tmp_path / "x.npz", TOKENS)
-    (tmp_path / "empty.npy").touch()
-    assert _see_command.main([f"{tmp_path}/{batch}", "--run", run.replace("{0}", str(tmp_path)), *more]) == 2
-    out = capsys.readouterr()
-    assert said in out.err and out.err.count("\n") == 1 and not out.out
-
-
-def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, capsys):
-    np.save(tmp_path / "x.npy", TOKENS)
-    run = f"sh -c 'sleep 60 & echo $! > {tmp_path}/child; wait' IN OUT"
-    assert _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--timeout", "1"]) == 2
-    assert "sh took more than 1 s" in capsys.readouterr().err
-    child = int((tmp_path / "child").read_text())
-    for _ in range(100):  # one that has ended may wait for its parent
-        try:
-            with open(f"/proc/{child}/stat") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return
-        if state == "Z":
-            return
-        time.sleep(0.05)
-    pytest.fail("the child runs on")
-
-
-def test_a_closed_pipe_is_one_line(tmp_path):
-    np.save(tmp_path / "x.npy", TOKENS)
-    (tmp_path / "model.py").write_text("import sys, numpy as np; np.save(sys.argv[2], np.load(sys.argv[1]))")
-    command = [sys.executable, "-c", "import sys; from maskctl._see_command import main; sys.exit(main(sys.argv[1:]))",
-               f"{tmp_path}/x.npy", "--run", f"{sys.executable} {tmp_path}/model.py IN OUT"]
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
-    os.close(writer)
-    assert done.returncode == 2 and done.stderr == "maskctl: see: standard output: Broken pipe\n"
 
 
 def test_jax_functions_are_differentiated():
@@ -529,9 +397,3 @@ def test_a_model_runs_as_it_is_called():
     tokens, past = torch.tensor(TOKENS), Cache()
     assert question(maskctl.see(model, {"input_ids": tokens}, segments=IDS), "documents").leaks
     assert maskctl.see(model, {"input_ids": tokens, "use_cache": False, "past": past}, segments=IDS) and past.runs == 0
-
-
-def test_the_entry_of_the_package_knows_the_command(tmp_path):
-    done = subprocess.run([sys.executable, "-c", "import sys; sys.argv = ['maskctl', 'see', '--help']; "
-                           "from maskctl._command import main; main()"], capture_output=True, text=True)
-    assert done.returncode == 0 and "COMMAND IN OUT" in done.stdout
