@@ -46,6 +46,20 @@ def test_an_output_without_arrays_is_refused(out, words):
         maskctl.see(lambda x: out, TOKENS)
 
 
+def test_outputs_that_are_not_finite_are_equal_to_themselves():
+    spoilt = np.zeros((T, E), "f4")
+    spoilt[4, 1], spoilt[5], spoilt[6, 0] = np.nan, np.inf, -np.inf
+    answer = maskctl.see(lambda x: through(PACKED)(x) + spoilt, TOKENS, segments=IDS)
+    assert all(not one.leaks for one in answer.data.questions) and answer.status == 2 and "6 outputs are not finite" in str(answer)
+
+    def turns(x):
+        out = through(PACKED)(x)
+        out[x[:, 20] != TOKENS[0, 20]] = np.inf
+        return out
+
+    assert question(maskctl.see(turns, TOKENS[:1], segments=IDS), "future").leaks
+
+
 def test_whole_numbers_are_compared_exactly():
     large = 1 << 30  # of which 1 is less than rounding of float32
 

@@ -176,8 +176,10 @@ class Sees:
         sets = np.zeros((len(tokens), *probe.subject.shape), bool)
         sets[np.arange(len(tokens)), entry, tokens] = True
         amounts = np.stack([one[entry] for one in probe.moved(sets)], -1)
-        return judge(_see_shape.Profile(amounts, tokens, self._forbidden(verdict.name, entry)[:, tokens],
-                                        probe.floor, probe.subject.has("conv")))
+        profile = _see_shape.Profile(amounts, tokens, self._forbidden(verdict.name, entry)[:, tokens], probe.floor,
+                                     probe.subject.has("conv"))
+        with np.errstate(over="ignore", invalid="ignore"):  # an amount may be infinite
+            return judge(profile)
 
     def _forbidden(self, name, entry):
         ids, place = self._given.ids, np.arange(self._probe.subject.shape[1])

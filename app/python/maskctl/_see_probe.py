@@ -30,6 +30,9 @@ class Probe:
         self.plain = self.outputs(None)
         self.shape = self.plain.shape[:2]
         self.unread = ~np.isfinite(self.plain).all(-1)
+        with np.errstate(over="ignore"):
+            sizes = _norms(np.where(self.unread[..., None] & ~np.isfinite(self.plain), 0, self.plain))
+        self._sizes = np.where(sizes > 0, sizes, 1)
         if floor is not None:  # of the model that this is a layer of
             self.noise, self.floor = float(self._changes(self.outputs(None)).max(initial=0.0)), floor
             return
@@ -55,11 +58,13 @@ class Probe:
 
     def _changes(self, out):
         with np.errstate(invalid="ignore", over="ignore"):
-            scale = np.sqrt((np.where(np.isfinite(self.plain), self.plain, 0) ** 2).sum(-1))
-            moved = np.where(self.plain == out, 0, out - self.plain)
-            moved[np.isnan(self.plain) & np.isnan(out)] = 0
-            moved = np.nan_to_num(np.sqrt((moved ** 2).sum(-1)), nan=np.inf)
-        return moved / np.where(scale > 0, scale, 1)
+            moved = _norms(out - self.plain)
+            odd = ~np.isfinite(moved)
+            if odd.any():  # inf and NaN are equal to themselves
+                one, other = self.plain[odd], out[odd]
+                away = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0, other - one)
+                moved[odd] = np.nan_to_num(_norms(away), nan=np.inf)
+            return moved / self._sizes
 
     def _counted(self, amounts):
         none = amounts <= self.floor
@@ -175,6 +180,11 @@ class Probe:
                 return None
             places = parts[int(np.argmax(found))]
         return tuple(map(int, places[0]))
+
+
+def _norms(numbers):
+    """Of the last axis."""
+    return np.sqrt(np.einsum("...e,...e->...", numbers, numbers))
 
 
 def _reals(out):

@@ -124,9 +124,10 @@ class Torch:
             out = self.call(arguments)
         refuse_without_gradient(self.dtype, out.requires_grad)
         for number, outputs in enumerate(sets):
-            random = torch.randn(out.shape, generator=torch.Generator().manual_seed(draw + number)).to(out)
-            random = random * torch.from_numpy(outputs).to(out).reshape(*outputs.shape, *(1,) * (out.ndim - 2))
-            grad = torch.autograd.grad(out, leaves, random, allow_unused=True, retain_graph=True)[0]
+            with torch.enable_grad():  # not around what is yielded
+                some = out[torch.from_numpy(outputs).to(out.device)]
+            random = torch.randn(some.shape, generator=torch.Generator().manual_seed(draw + number)).to(some)
+            grad = torch.autograd.grad(some, leaves, random, allow_unused=True, retain_graph=True)[0]
             yield np.zeros(self.shape) if grad is None else grad.abs().double().flatten(2).norm(dim=-1).cpu().numpy()
 
     def part(self, begin, end):
