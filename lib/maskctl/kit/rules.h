@@ -35,7 +35,7 @@ struct StepArray {
 
 struct Case {
   Call call;
-  std::string_view steps;  // the mask as a pipeline, applied to an all-open mask
+  std::string_view steps;  // the mask as a pipeline, applied to an all-open mask; "": that mask
   std::vector<StepArray> arrays = {};
 };
 
