@@ -1,50 +1,117 @@
 #!/usr/bin/env python3
 """Asks the libraries that are installed here what masks mean, and writes docs/stacks/matrix.md.
 
-    kit_matrix.py [--page FILE] [--seconds N] [LIBRARY...]
+    kit_matrix.py PROGRAM [--page FILE] [--json FILE] [--seconds N] [--jobs N] [--results FOLDER] [LIBRARY...]
+    kit_matrix.py PROGRAM --device cuda [--dtype bf16] [--page FILE] [--json FILE] [LIBRARY...]
 
-A library that cannot be imported, refuses every case, or takes longer than N seconds (600) is named as not asked.
-"""
+PROGRAM is maskctl, which makes the cases and judges. With --device cuda it asks the backends of torch's SDPA,
+FlexAttention compiled and, where PROGRAM has it, our own backend on the GPU, in at most five minutes; torch, numpy and
+this tree are all that is needed, maskctl's module is not. Two libraries are asked at a time, each in processes of its
+own (--jobs); one has N seconds (600, 280 on a GPU), one case of it 120. What was not reached by then is said not to
+be asked. --results keeps what the libraries gave, and does not ask them again for that."""
 import argparse
+import concurrent.futures
 import importlib.metadata
 import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
+import types
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/stacks/matrix.md"
-# Library: the package whose version is said.
-LIBRARIES = {"torch.sdpa": "torch", "torch.sdpa.math": "torch", "torch.sdpa.flash": "torch",
-             "torch.sdpa.is_causal": "torch", "torch.mha": "torch", "torch.flex": "torch",
-             "torch.flex.compiled": "torch", "jax.nn": "jax", "transformers.eager": "transformers",
-             "transformers.sdpa": "transformers", "transformers.flex": "transformers",
-             "xformers": "xformers", "keras": "keras", "onnxruntime": "onnxruntime"}
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:] = [place for place in sys.path if Path(place).resolve() != ROOT / "tests/peers"]  # which has a code.py
+PAGE = ROOT / "docs/stacks/matrix.md"
+try:
+    import maskctl
+except ImportError:  # of the package only Python is needed, and no native module
+    maskctl = None
+if maskctl is None or not getattr(maskctl, "__file__", None):
+    maskctl = sys.modules["maskctl"] = types.ModuleType("maskctl")
+    maskctl.__path__ = [str(ROOT / "app/python/maskctl")]
+from maskctl._kit_apart import ask_apart
+from maskctl._kit_worker import NoAdapter, message
+
+# Library: the package whose version is said, and what of it is asked where that is not a dense mask.
+LIBRARIES = {
+    "cpu": {
+        "maskctl.cpu": (None, ""), "maskctl.reference": (None, ""),
+        "torch.sdpa": ("torch", ""), "torch.sdpa.math": ("torch", ""), "torch.sdpa.flash": ("torch", ""),
+        "torch.sdpa.is_causal": ("torch", "the argument of that name"), "torch.mha": ("torch", ""),
+        "torch.flex": ("torch", ""), "torch.flex.compiled": ("torch", ""), "transformers.eager": ("transformers", ""),
+        "transformers.sdpa": ("transformers", ""), "transformers.flex_attention": ("transformers", ""),
+        "jax.nn": ("jax", ""),
+        "jax.nn.arguments": ("jax", "is_causal, local_window_size and key_value_seq_lengths"),
+        "jax.splash": ("jax", "interpreted, padded to blocks of 128 tokens"),
+        "xformers": ("xformers", ""),
+        "xformers.biases": ("xformers", "what biases materialize, in plain attention: its kernels need a GPU"),
+        "keras": ("keras", "on torch"), "natten": ("natten", "its path through FlexAttention"),
+        "onnxruntime": ("onnxruntime", "the operator Attention"),
+        "onnxruntime.gqa": ("onnxruntime", "GroupQueryAttention: causal, local_window_size, a cache"),
+    },
+    "cuda": {
+        "maskctl.cuda": (None, ""), "torch.sdpa.flash": ("torch", ""), "torch.sdpa.efficient": ("torch", ""),
+        "torch.sdpa.cudnn": ("torch", ""), "torch.sdpa.math": ("torch", ""),
+        "torch.sdpa.is_causal": ("torch", "the argument of that name"),
+        "torch.sdpa.flash.is_causal": ("torch", "the argument of that name"),
+        "torch.sdpa.cudnn.is_causal": ("torch", "the argument of that name"),
+        "torch.flex.compiled": ("torch", ""),
+    },
+}
+COMPILES = {"torch.flex.compiled", "transformers.flex_attention"}  # which take a core each
+CASE_SECONDS = 120
 MARKS = {"obeys": "yes", "another mask": "other", "wrong numbers": "wrong", "refuses": "no",
          "undecided": "?", "skipped": "-"}
 WORST = ["another mask", "wrong numbers", "undecided", "refuses", "skipped", "obeys"]
+BAD = ("another mask", "wrong numbers", "undecided")
 
 
-def asked(library, seconds):
-    """The fields of maskctl.kit/1, or why there are none."""
-    command = [sys.executable, "-m", "maskctl.kit", "run", "--library", library, "--format", "json"]
+class Kit:
+    """The program with its cases, made once."""
+
+    def __init__(self, program, dtype, device, folder):
+        self.program, self.dtype, self.device = str(Path(program).resolve()), dtype, device
+        self.cases = str(Path(folder) / "cases")
+        self.run("make", self.cases, "--force")
+        self.rows = {row["id"]: row for row in json.loads((Path(self.cases) / "manifest.json").read_text())["cases"]}
+
+    def run(self, *words, seconds=None):
+        """What `maskctl kit` prints; raises RuntimeError with its message."""
+        command = [self.program, "-q", "kit", *words, "--dtype", self.dtype]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"it took more than {seconds:.0f} s") from None
+        if done.returncode not in (0, 1) and not done.stdout.strip():
+            raise RuntimeError((done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1])
+        return done.stdout
+
+    def asked(self, library, results, seconds, jobs):
+        """The fields of maskctl.kit/1, or why there are none."""
+        try:
+            if library.startswith("maskctl."):
+                return json.loads(self.run("run", "--backend", library.partition(".")[2], "--json", seconds=seconds))
+            results.mkdir(parents=True, exist_ok=True)
+            ask_apart(library, self.cases, results, self.device, CASE_SECONDS, seconds, jobs)
+            answer = json.loads(self.run("judge", str(results), "--library", library, "--json"))
+        except (NoAdapter, RuntimeError) as error:
+            return str(error)
+        except Exception as error:  # one library that fails does not stop the others
+            return message(error)
+        if answer["counts"]["refuses"] == answer["counts"]["cases"]:
+            return f"it refuses every case: {answer['cases'][0]['text'].rstrip(':')}"
+        return answer
+
+
+def version(kit, package):
+    if package is None:
+        return subprocess.run([kit.program, "--version"], capture_output=True, text=True).stdout.split()[1].rstrip(",")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return f"it took more than {seconds} s"
-    if done.returncode == 2 and not done.stdout.strip():
-        return done.stderr.strip().splitlines()[-1]
-    answer = json.loads(done.stdout)
-    if answer["counts"]["refuses"] == answer["counts"]["cases"]:
-        return f"it refuses every case: {answer['cases'][0]['text'].rstrip(':')}"
-    return answer
-
-
-def version(library):
-    try:
-        return importlib.metadata.version(LIBRARIES[library])
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return "unknown"
 
 
 def worst(cases):
@@ -55,21 +122,34 @@ def of_rule(answer, rule):
     return [case for case in answer["cases"] if case["rule"] == rule]
 
 
-def page(answers, missing):
-    names = list(answers)
+def where(kit):
+    if kit.device == "cpu":
+        return "on a CPU"
+    try:
+        import torch
+
+        return f"on {torch.cuda.get_device_name()} (torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()})"
+    except Exception:
+        return f"on {kit.device}"
+
+
+def page(kit, answers, missing):
+    names, of = list(answers), LIBRARIES[kit.device]
     rules = next(iter(answers.values()))["rules"]
+    dtype = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[kit.dtype]
+    special = "; ".join(f"`{name}`: {of[name][1]}" for name in names if of[name][1])
     text = ["# What libraries do with a mask", "",
             "You want to know what a library does with your mask before you run it. Each was asked for each "
-            "sentence of [semantics.md](../semantics.md), on a CPU in float32, by an adapter that gives it a dense "
-            "mask (`torch.sdpa.is_causal`: the argument of that name). `tests/peers/kit_matrix.py` writes this page; "
+            f"sentence of [semantics.md](../semantics.md), {where(kit)} in {dtype}, by an adapter that gives it a dense "
+            f"mask{f' ({special})' if special else ''}. `tests/peers/kit_matrix.py` writes this page; "
             "`python -m maskctl.kit run --library torch.sdpa` prints all of a column.", "",
-            "yes: obeys in all cases. other: applies another mask in one. wrong: wrong numbers. no: refuses. "
-            "-: gives no lse or gradients, so that it was not asked.", "",
+            "yes: obeys in all cases. other: applies another mask in one. wrong: wrong numbers. no: refuses one. "
+            "-: was not asked for one, since it gives no lse or gradients, or its time was over.", "",
             "| library | version | obeys | other | wrong | refuses | not asked |",
             "| --- | --- | --- | --- | --- | --- | --- |"]
     for name, answer in answers.items():
         counts = answer["counts"]
-        text.append(f"| `{name}` | {version(name)} | {counts['obeys']} of {counts['cases']} | {counts['another']} | "
+        text.append(f"| `{name}` | {version(kit, of[name][0])} | {counts['obeys']} of {counts['cases']} | {counts['another']} | "
                     f"{counts['wrong'] + counts['undecided']} | {counts['refuses']} | {counts['skipped']} |")
     text += [""] + [f"`{name}` was not asked: {why}." for name, why in missing.items()]
     text += ["", "## By sentence", "", "| | " + " | ".join(f"`{name}`" for name in names) + " |",
@@ -80,35 +160,73 @@ def page(answers, missing):
             text.append(f"| `{rule['id']}` | " + " | ".join(marks) + " |")
     whole = [rule["id"] for rule in rules
              if all(worst(of_rule(answer, rule["id"])) == "obeys" for answer in answers.values())]
-    text += ["", f"All others obey everywhere: {', '.join(f'`{one}`' for one in whole) or 'none'}.", "",
-             "## Other masks and wrong numbers", "", "The first case of each sentence.", "",
+    if whole:
+        text += ["", f"All obey {', '.join(f'`{one}`' for one in whole)}."]
+    text += ["", "## Other masks and wrong numbers", "", "The smallest case of each sentence.", "",
              "| library | case | is |", "| --- | --- | --- |"]
     for name, answer in answers.items():
-        seen = set()
-        for case in answer["cases"]:
-            bad = case["outcome"] in ("another mask", "wrong numbers", "undecided")
-            if bad and case["rule"] not in seen:
-                seen.add(case["rule"])
+        for rule in rules:
+            bad = [case for case in of_rule(answer, rule["id"]) if case["outcome"] in BAD]
+            if bad:
+                case = min(bad, key=lambda one: kit.rows[one["id"]]["shape"][2] * kit.rows[one["id"]]["shape"][3])
                 said = case["text"].replace("|", "\\|")
                 text.append(f"| `{name}` | `{case['id']}` | {case['outcome']}: {said} |")
     return "\n".join(text) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--seconds", type=int, default=600)
-    parser.add_argument("libraries", nargs="*", default=list(LIBRARIES))
+def options_given():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--device", choices=list(LIBRARIES), default="cpu")
+    parser.add_argument("--dtype", choices=["f32", "f16", "bf16"])
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("libraries", nargs="*")
     options = parser.parse_args()
-    answers, missing = {}, {}
-    for library in options.libraries:
-        answer = asked(library, options.seconds) if version(library) else "it is not installed"
-        print(library, answer if isinstance(answer, str) else answer["counts"], flush=True)
-        (missing if isinstance(answer, str) else answers)[library] = answer
-        if answers:
-            options.page.write_text(page(answers, missing))
+    on_card = options.device != "cpu"
+    options.dtype = options.dtype or ("bf16" if on_card else "f32")
+    options.page = options.page or (Path("matrix_cuda.md") if on_card else PAGE)
+    options.seconds = options.seconds or (280 if on_card else 600)
+    options.jobs = options.jobs or (max(1, (os.cpu_count() or 1) - 4) if on_card else 1)
+    options.libraries = options.libraries or list(LIBRARIES[options.device])
+    unknown = set(options.libraries) - set(LIBRARIES[options.device])
+    if unknown:
+        parser.error(f"no library {', '.join(sorted(unknown))}; on {options.device} there are "
+                     f"{', '.join(LIBRARIES[options.device])}")
+    return options
+
+
+def main():
+    options, began = options_given(), time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        kit = Kit(options.program, options.dtype, options.device, scratch)
+        home = options.results or Path(scratch) / "results"
+
+        def ask(library):
+            seconds = min(options.seconds, options.seconds + began - time.monotonic()) if kit.device != "cpu" else options.seconds
+            return library, kit.asked(library, home / library, seconds, options.jobs if library in COMPILES else 1)
+
+        found = {}
+        at_a_time = len(options.libraries) if kit.device != "cpu" else 2
+        with concurrent.futures.ThreadPoolExecutor(at_a_time) as threads:
+            for done in concurrent.futures.as_completed([threads.submit(ask, one) for one in options.libraries]):
+                library, answer = done.result()
+                found[library] = answer
+                said = answer if isinstance(answer, str) else ", ".join(f"{n} {name}" for name, n in answer["counts"].items())
+                print(f"{library}: {said} ({time.monotonic() - began:.0f} s)", flush=True)
+                in_order = {one: found[one] for one in options.libraries if one in found}
+                answers = {one: answer for one, answer in in_order.items() if not isinstance(answer, str)}
+                missing = {one: why for one, why in in_order.items() if isinstance(why, str)}
+                if answers:
+                    options.page.write_text(page(kit, answers, missing))
+                if options.json:
+                    options.json.write_text(json.dumps({"where": where(kit), "dtype": kit.dtype, "answers": answers,
+                                                        "not_asked": missing}, indent=1))
+    return 0 if answers else 1
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    main()
+    sys.exit(main())

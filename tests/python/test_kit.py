@@ -141,3 +141,78 @@ def test_a_file_without_an_adapter_is_one_line(tmp_path, capsys, code, said):
 def test_what_cannot_be_called_is_no_adapter():
     with pytest.raises(maskctl.Error, match="expected a function of a case"):
         kit.judge(np.zeros(1), rule=["causal.square"])
+
+
+def asked_by_name(tmp_path, code, timeout=3, rule="causal.square"):
+    """The answer about the function `attend` of a file, which is asked in another process."""
+    (tmp_path / "mine.py").write_text("import os, signal, sys, time\nfrom maskctl._adapters import ADAPTERS\n" + code)
+    return kit.judge(f"{tmp_path}/mine.py:attend", rule=[rule], timeout=timeout)
+
+
+def test_a_case_that_hangs_is_a_refusal_and_the_others_are_asked(tmp_path):
+    answer = asked_by_name(tmp_path, """
+def attend(case):
+    while case.id == "causal.square-2":
+        time.sleep(1)
+    return ADAPTERS["numpy"](case)
+""")
+    texts = {case.id: case.text for case in answer.cases if case.outcome != "obeys"}
+    assert len(answer.cases) == 5 and texts == {"causal.square-2": "ran longer than 3 s"}
+
+
+def test_a_case_that_ends_the_process_is_a_refusal(tmp_path):
+    answer = asked_by_name(tmp_path, """
+def attend(case):
+    if case.id == "causal.square-1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if case.id == "causal.square-4":
+        os._exit(3)
+    print("a library that prints")
+    return ADAPTERS["numpy"](case)
+""", timeout=60)
+    texts = {case.id: case.text for case in answer.cases if case.outcome != "obeys"}
+    assert texts == {"causal.square-1": "ended by signal 11", "causal.square-4": "exit status 3"}
+
+
+def test_a_limit_of_time_is_for_names(capsys):
+    with pytest.raises(maskctl.Error, match="timeout: a function runs in this process, which cannot end it"):
+        kit.judge(causal, timeout=3)
+    with pytest.raises(SystemExit):
+        kit.main(["run", "--library", "numpy", "--timeout", "0"])
+    assert "expected 1 to 1000000 seconds" in capsys.readouterr().err
+
+
+def test_a_library_that_is_absent_or_runs_elsewhere_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(ADAPTERS["keras"], "needs", ("nothing_of_that_name",))
+    with pytest.raises(maskctl.Error, match="needs nothing_of_that_name, which is not installed"):
+        kit.judge(ADAPTERS["keras"])
+    assert kit.main(["run", "--library", "numpy", "--device", "cuda"]) == 2
+    assert "numpy runs on cpu, not on cuda" in capsys.readouterr().err
+
+
+def test_a_chain_gives_the_numbers_of_its_steps():
+    made = {case.id: case for case in kit.cases(rule=["causal", "window", "doc", "pad", "heads.groups", "block.map"])}
+    assert made["causal.offset-3"].chain("causal") == [("causal", {"align": "top-left", "offset": [128, 64]})]
+    assert made["window.keys-2"].chain("window") == [("window", {"left": 15, "right": 0})]
+    assert made["window.both-1"].chain("window") == [("window", {"left": 3, "right": 3})]
+    assert made["window.unbounded-2"].chain("window") == [("window", {"left": 7, "right": None})]
+    assert made["doc.causal-1"].chain("doc", "causal") == [("doc", {"lens": [5, 8, 4]}), ("causal", {})]
+    assert made["heads.groups-3"].chain() == []
+    (name, given), = made["pad.flags-1"].chain("pad")
+    assert name == "pad" and given["of"] == "kv" and given["array"].tolist() == [[1] * 11 + [0] * 6]
+    with pytest.raises(kit.Unsupported, match="no argument for within"):
+        made["doc.ragged-1"].chain("causal", "doc")
+
+
+def test_windows_of_a_chain_open_the_pairs_of_the_mask():
+    for case in kit.cases(rule=["window", "causal"]):
+        queries, keys = case.mask.shape[2:]
+        (name, given), = case.chain("window", "causal")
+        shift = keys - queries if given.get("align") == "bottom-right" else 0
+        shift = np.broadcast_to(given.get("offset", shift), len(case.mask))[:, None, None]
+        distance = np.arange(keys) - np.arange(queries)[:, None] - shift
+        left, right = (None, 0) if name == "causal" else (given["left"], given["right"])
+        seen = np.ones_like(distance, bool)
+        seen &= True if left is None else distance >= -left
+        seen &= True if right is None else distance <= right
+        assert (case.mask == seen[:, None]).all(), case.id
