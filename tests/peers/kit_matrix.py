@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Asks the libraries that are installed here what masks mean, and writes docs/stacks/matrix.md.
 
-    kit_matrix.py PROGRAM [--page FILE] [--json FILE] [--seconds N] [--jobs N] [--results FOLDER] [LIBRARY...]
+    kit_matrix.py PROGRAM [--emulated PROGRAM] [--page FILE] [--json FILE] [--seconds N] [--jobs N]
+        [--results FOLDER] [LIBRARY...]
     kit_matrix.py PROGRAM --device cuda [--dtype bf16] [--page FILE] [--json FILE] [LIBRARY...]
 
 PROGRAM is maskctl, which makes the cases and judges. With --device cuda it asks the backends of torch's SDPA,
@@ -38,6 +39,7 @@ from maskctl._kit_worker import NoAdapter, message
 LIBRARIES = {
     "cpu": {
         "maskctl.cpu": (None, ""), "maskctl.reference": (None, ""),
+        "maskctl.emulated": (None, "the kernels of the GPU on a CPU"),
         "torch.sdpa": ("torch", ""), "torch.sdpa.math": ("torch", ""), "torch.sdpa.flash": ("torch", ""),
         "torch.sdpa.is_causal": ("torch", "the argument of that name"), "torch.mha": ("torch", ""),
         "torch.flex": ("torch", ""), "torch.flex.compiled": ("torch", ""), "transformers.eager": ("transformers", ""),
@@ -71,15 +73,16 @@ BAD = ("another mask", "wrong numbers", "undecided")
 class Kit:
     """The program with its cases, made once."""
 
-    def __init__(self, program, dtype, device, folder):
+    def __init__(self, program, emulated, dtype, device, folder):
         self.program, self.dtype, self.device = str(Path(program).resolve()), dtype, device
+        self.emulated = emulated and str(Path(emulated).resolve())
         self.cases = str(Path(folder) / "cases")
         self.run("make", self.cases, "--force")
         self.rows = {row["id"]: row for row in json.loads((Path(self.cases) / "manifest.json").read_text())["cases"]}
 
-    def run(self, *words, seconds=None):
+    def run(self, *words, seconds=None, program=None):
         """What `maskctl kit` prints; raises RuntimeError with its message."""
-        command = [self.program, "-q", "kit", *words, "--dtype", self.dtype]
+        command = [program or self.program, "-q", "kit", *words, "--dtype", self.dtype]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -91,6 +94,10 @@ class Kit:
     def asked(self, library, results, seconds, jobs):
         """The fields of maskctl.kit/1, or why there are none."""
         try:
+            if library == "maskctl.emulated":
+                if not self.emulated:
+                    return "no --emulated was given"
+                return json.loads(self.run("run", "--backend", "cuda", "--json", seconds=seconds, program=self.emulated))
             if library.startswith("maskctl."):
                 return json.loads(self.run("run", "--backend", library.partition(".")[2], "--json", seconds=seconds))
             results.mkdir(parents=True, exist_ok=True)
@@ -177,6 +184,7 @@ def page(kit, answers, missing):
 def options_given():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
+    parser.add_argument("--emulated")
     parser.add_argument("--device", choices=list(LIBRARIES), default="cpu")
     parser.add_argument("--dtype", choices=["f32", "f16", "bf16"])
     parser.add_argument("--page", type=Path)
@@ -185,7 +193,7 @@ def options_given():
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--results", type=Path)
     parser.add_argument("libraries", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     on_card = options.device != "cpu"
     options.dtype = options.dtype or ("bf16" if on_card else "f32")
     options.page = options.page or (Path("matrix_cuda.md") if on_card else PAGE)
@@ -202,7 +210,7 @@ def options_given():
 def main():
     options, began = options_given(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        kit = Kit(options.program, options.dtype, options.device, scratch)
+        kit = Kit(options.program, options.emulated, options.dtype, options.device, scratch)
         home = options.results or Path(scratch) / "results"
 
         def ask(library):
@@ -229,4 +237,6 @@ def main():
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # each process compiles by itself
     sys.exit(main())

@@ -51,14 +51,8 @@ def group_query_attention(case):
     case.only("scale", "soft_cap", "bias", "sinks")
     _float32_only(case)
     (batch, queries, heads, dim), (_, keys, kv_heads, value_dim) = case.query.shape, case.value.shape
-    window, causal = -1, False
-    for name, of in case.chain("causal", "window"):
-        causal = causal or name == "causal" or of["right"] == 0
-        if name == "window":
-            if of["left"] is None or of["right"] not in (0, None):
-                raise Unsupported("a window has keys to the left alone")
-            window = of["left"] + 1  # keys, with the query's own
-    if not causal:
+    left, right = case.window("bottom-right")
+    if right != 0:
         raise Unsupported("it is causal")
     if case.sinks is not None and case.sinks.shape[1] != 1:
         raise Unsupported("a head has one sink")
@@ -79,5 +73,5 @@ def group_query_attention(case):
         given.popitem()
     out = _run("GroupQueryAttention", given, ["out", "present_key", "present_value"], "com.microsoft",
                num_heads=heads, kv_num_heads=kv_heads, scale=case.used_scale, softcap=case.soft_cap or 0.0,
-               local_window_size=window)
+               local_window_size=-1 if left is None else left + 1)  # with the query's own key
     return out.reshape(batch, queries, heads, -1)

@@ -93,17 +93,15 @@ def natten(q, k, v, case):
     queries, keys = q.shape[2], k.shape[2]
     if queries != keys:
         raise Unsupported("query and key have equal lengths")
-    steps = case.chain("causal", "neighbourhood", "window", "dilated")
-    names = [name for name, _ in steps]
-    shape, window, causal = [queries], [queries], False
-    if names == ["neighbourhood"]:
-        shape, window = ([one] if isinstance(one, int) else one for one in (steps[0][1][key] for key in ("shape", "window")))
-    elif names == ["window"] and steps[0][1]["right"] == 0 and steps[0][1]["left"] is not None:
-        window, causal = [steps[0][1]["left"] + 1], True
-    elif names == ["causal"]:
-        causal = True
+    causal = not case.steps.startswith("neighbourhood")
+    if causal:
+        left, right = case.window("top-left")
+        if right != 0:
+            raise Unsupported(f"no neighbourhood for {case.steps}")
+        shape, window = [queries], [queries if left is None else left + 1]
     else:
-        raise Unsupported(f"no neighbourhood for {case.steps}")
+        (_, given), = case.chain("neighbourhood")
+        shape, window = ([one] if isinstance(one, int) else one for one in (given["shape"], given["window"]))
     attend = {1: library.na1d, 2: library.na2d}[len(shape)]
     grid = [x.transpose(1, 2).reshape(x.shape[0], *shape, x.shape[1], x.shape[3]) for x in (q, k, v)]
     backend = {} if library.HAS_LIBNATTEN else {"backend": "flex-fna"}

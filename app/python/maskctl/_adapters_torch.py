@@ -29,11 +29,11 @@ def _is_causal(q, k, v, case, backend=None):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     case.only("scale")
-    if len(case.chain("causal")) != 1:
+    if len(case.chain("causal")) > 1:
         raise Unsupported("is_causal is the only mask of this adapter")
     with sdpa_kernel(getattr(SDPBackend, backend)) if backend else torch.enable_grad():
         return torch.nn.functional.scaled_dot_product_attention(
-            q, k, v, is_causal=True, scale=case.scale, enable_gqa=q.shape[1] != k.shape[1])
+            q, k, v, is_causal=bool(case.steps), scale=case.scale, enable_gqa=q.shape[1] != k.shape[1])
 
 
 of_torch("torch.sdpa.is_causal")(_is_causal)
@@ -86,8 +86,9 @@ def mha(q, k, v, case):
     (batch, heads, queries, dim), keys = q.shape, k.shape[2]
     if k.shape[1] != heads or v.shape[3] != dim:
         raise Unsupported("query, key and value have equal heads and widths")
-    layer = torch.nn.MultiheadAttention(heads * dim, heads, bias=False, batch_first=True, dtype=q.dtype, device=q.device)
-    eye = torch.eye(heads * dim, dtype=q.dtype)
+    kind = {"dtype": q.dtype, "device": q.device}
+    layer = torch.nn.MultiheadAttention(heads * dim, heads, bias=False, batch_first=True, **kind)
+    eye = torch.eye(heads * dim, **kind)
     layer.load_state_dict({"in_proj_weight": eye.repeat(3, 1), "out_proj.weight": eye})
     packed = [x.transpose(1, 2).reshape(batch, -1, heads * dim) for x in (q, k, v)]
     closed = ~torch.from_numpy(case.mask).to(case.device).reshape(batch * heads, queries, keys)

@@ -52,6 +52,19 @@ class Case:
             raise Unsupported(f"no argument for {', '.join(others)}")
         return steps
 
+    def window(self, align):
+        """(left, right) of a mask that is one window around the diagonal, as causal is; None: not bounded. Refuses
+        others, and those that are not aligned `align` ("top-left", "bottom-right") where that matters."""
+        left = right = None
+        for name, given in self.chain("causal", "window"):
+            square = self.query.shape[1] == self.key.shape[1]
+            if "offset" in given or not (square or given.get("align", align) == align):
+                raise Unsupported(f"no argument for {self.steps}: aligned {align}")
+            sides = (None, 0) if name == "causal" else (given["left"], given["right"])
+            left, right = (min((one for one in pair if one is not None), default=None)
+                           for pair in zip((left, right), sides))
+        return left, right
+
     def _step(self, text):
         name, _, rest = text.partition(":")
         name, given = name.partition("{")[0].strip(), {}

@@ -18,7 +18,7 @@ std::span<const Rule> rules_of_calls() {
        "",
        Asks::kOut,
        {{{1, 2, 2, 7, 7}, "window:left=0,right=0"},
-        {{2, 2, 2, 40, 1}, "open:k=0"},
+        {{2, 2, 2, 40, 1}, kOpen},
         {{1, 4, 4, 100, 100}, "window:left=0,right=0"}}},
       {"row.empty",
        "A query without a key gives zeros.",
