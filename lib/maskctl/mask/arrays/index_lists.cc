@@ -10,6 +10,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/arrays/sorted_keys.h"
 #include "maskctl/mask/equal/shared_planes.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
@@ -98,8 +99,9 @@ class ListPlane {
     std::ranges::copy_if(entries, std::back_inserter(sorted),
                          [](auto entry) { return entry >= 0; });
     if (!std::ranges::is_sorted(sorted)) {
+      thread_local KeySorter sort;
       unordered_.add(list);
-      std::ranges::sort(sorted);
+      sort(sorted);
     }
     const auto twice = std::ranges::unique(sorted);
     if (!twice.empty()) repeats_.add(list);

@@ -23,10 +23,19 @@ class RowLists final : public Plane {
   struct Lists {
     std::vector<Run> runs;
     std::vector<Index> offsets;  // list i begins at runs[offsets[i]]; the last entry is the end
-    /// The number of open keys of all runs before run i, over all lists, modulo 2^32. Only
-    /// differences within a list are meaningful.
-    std::vector<std::uint32_t> keys_before;
+    /// The number of open keys of all runs before run i * kRunsPerSum, over all lists, modulo 2^32.
+    std::vector<std::uint32_t> key_sums;
+    static constexpr std::size_t kRunsPerSum = 16;
 
+    /// The number of open keys of all runs before a run, over all lists, modulo 2^32. Only
+    /// differences within a list are meaningful.
+    std::uint32_t keys_before(std::size_t run) const {
+      std::uint32_t sum = key_sums[run / kRunsPerSum];
+      for (std::size_t i = run / kRunsPerSum * kRunsPerSum; i < run; ++i) {
+        sum += static_cast<std::uint32_t>(runs[i].end - runs[i].begin);
+      }
+      return sum;
+    }
     std::span<const Run> list(std::uint32_t number) const {
       return std::span(runs).subspan(
           static_cast<std::size_t>(offsets[number]),

@@ -90,13 +90,18 @@ Fill TileSums::fill_of(std::size_t tile, Index open) const {
 
 void TileSums::finish(std::vector<TileRun>& out) {
   const std::size_t row_start = out.size();
+  const Index whole = key_tile_ * rows_;
   Index covering = 0;
   for (std::size_t tile = first_; tile <= last_ && tile < cells_.size(); ++tile) {
     covering += covering_[tile];
-    const Fill fill = fill_of(tile, cells_[tile] + covering * key_tile_);
-    if (fill != Fill::kEmpty) append_tile(out, row_start, static_cast<Index>(tile), 1, fill);
+    const Index open = cells_[tile] + covering * key_tile_;
     cells_[tile] = 0;
     covering_[tile] = 0;
+    const bool by_runs = word_rows_ == 0;  // most tiles of long rows are empty: few steps for them
+    if (open == 0 && by_runs) continue;
+    const bool partial = by_runs && open < whole && start_of(tile + 1) <= keys_;
+    const Fill fill = partial ? Fill::kPartial : fill_of(tile, open);
+    if (fill != Fill::kEmpty) append_tile(out, row_start, static_cast<Index>(tile), 1, fill);
   }
 }
 

@@ -12,7 +12,7 @@ namespace maskctl {
 std::uint32_t RowLists::Lists::keys_below(std::uint32_t number, std::size_t run, Index key) const {
   const std::size_t at = static_cast<std::size_t>(offsets[number]) + run;
   const bool is_in = at < static_cast<std::size_t>(offsets[number + 1]) && key > runs[at].begin;
-  return keys_before[at] + (is_in ? static_cast<std::uint32_t>(key - runs[at].begin) : 0);
+  return keys_before(at) + (is_in ? static_cast<std::uint32_t>(key - runs[at].begin) : 0);
 }
 
 namespace {

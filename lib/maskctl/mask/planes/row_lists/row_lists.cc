@@ -104,7 +104,7 @@ Index keys_of(const RowLists::Lists& lists, std::span<const Run> runs, const Row
   const auto first = static_cast<std::size_t>(runs.data() - lists.runs.data());
   const Index over =
       std::max(0, clip.begin - runs.front().begin) + std::max(0, runs.back().end - clip.end);
-  return Index{lists.keys_before[first + runs.size()] - lists.keys_before[first]} - over;
+  return Index{lists.keys_before(first + runs.size()) - lists.keys_before(first)} - over;
 }
 
 }  // namespace
@@ -221,22 +221,24 @@ PlanePtr RowLists::with_rows(std::vector<RowRef> refs) const {
 }
 
 Index RowLists::bytes() const {
-  return static_cast<Index>(lists_->runs.size() * (sizeof(Run) + sizeof(std::uint32_t)) +
-                            lists_->offsets.size() * sizeof(Index) +
-                            refs_.size() * sizeof(RowRef)) +
+  return static_cast<Index>(
+             lists_->runs.size() * sizeof(Run) + lists_->key_sums.size() * sizeof(std::uint32_t) +
+             lists_->offsets.size() * sizeof(Index) + refs_.size() * sizeof(RowRef)) +
          lists_->kept_bytes();
 }
 
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,
                    std::vector<RowRef> refs) {
   auto lists = std::make_shared<RowLists::Lists>();
-  reserve_huge(lists->keys_before, runs.size() + 1);
+  constexpr std::size_t kPart = RowLists::Lists::kRunsPerSum;
+  reserve_huge(lists->key_sums, runs.size() / kPart + 1);
   std::uint32_t sum = 0;
-  for (const Run& run : runs) {
-    lists->keys_before.push_back(sum);
-    sum += static_cast<std::uint32_t>(run.end - run.begin);
+  for (std::size_t first = 0; first <= runs.size(); first += kPart) {
+    lists->key_sums.push_back(sum);
+    for (const Run& run : std::span(runs).subspan(first, std::min(kPart, runs.size() - first))) {
+      sum += static_cast<std::uint32_t>(run.end - run.begin);
+    }
   }
-  lists->keys_before.push_back(sum);
   lists->runs = std::move(runs);
   lists->offsets = std::move(list_offsets);
   return std::make_shared<RowLists>(keys, std::move(lists), std::move(refs));
