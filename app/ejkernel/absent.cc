@@ -5,6 +5,7 @@
 #include "app/cli/commands/ejkernel.h"
 #include "app/cli/environment.h"
 #include "app/session/ejkernel.h"
+#include "maskctl/attention/operation.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app::ejkernel {
@@ -76,7 +77,7 @@ std::vector<BackendLine> backend_lines(std::string_view operation) {
     BackendLine line;
     line.operation = operation;
     line.platform = line.device = "-";
-    line.reason = attention::unavailable(backend);
+    line.reason = attention::unavailable(*attention::find_operation(operation), backend);
     line.implementation = line.reason.empty() ? name : "-";
     line.chosen = backend == attention::Context().backend;
     out.push_back(std::move(line));

@@ -5,6 +5,7 @@
 #include "app/cli/environment.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
+#include "maskctl/attention/operation.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/runtime/config_text.h"
 #include "maskctl/ejkernel/runtime/registry.h"
@@ -74,14 +75,17 @@ void print_recorded(const CallRunner& runner) {
 
 std::vector<BackendLine> backend_lines(std::string_view operation) {
   std::vector<BackendLine> out;
-  for (const BackendChoice& choice : explain_backends()) {
+  const Operation& row = *find_operation(operation);
+  const Platform platform = row.on_gpu ? Platform::kAuto : Platform::kXla;
+  for (const BackendChoice& choice : explain_backends(platform)) {
+    const std::string missing = unavailable(row, choice.backend);
     BackendLine line;
     line.operation = operation;
     line.platform = name(choice.platform);
     line.device = name(choice.device);
-    line.implementation = choice.can_run ? name(choice.backend) : "-";
+    line.implementation = missing.empty() ? name(choice.backend) : "-";
     line.chosen = choice.chosen;
-    line.reason = choice.reason;
+    line.reason = missing.empty() ? choice.reason : missing;
     out.push_back(std::move(line));
   }
   return out;

@@ -553,6 +553,8 @@ TEST_CASE("backends lists ejkernel's platforms for an operation", "[ejkernel]") 
   CHECK(contains(backends.out, "cuda"));
   CHECK(sandbox.run("maskctl backends --json").status == 0);
   CHECK(sandbox.run("maskctl backends nonsense").status == 2);
+  CHECK(contains(sandbox.run("maskctl backends short_convolution").out,
+                 "cuda    gpu   -          it has no such kernel"));
 }
 
 TEST_CASE("a backend that cannot run is refused in one line, before anything is read or written") {

@@ -59,6 +59,7 @@ TEST_CASE("operations: every backend reads every argument that is listed") {
   const std::vector<Case> cases = all_cases();
   for_each_argument([&cases](const Operation& form, const Field& field) {
     for (const Backend backend : test::usable_backends()) {
+      if (!unavailable(form, backend).empty()) continue;
       NamedArguments call = small_call(form);
       call.context.backend = backend;
       const Case row = case_of(cases, form, field, call);
@@ -66,6 +67,22 @@ TEST_CASE("operations: every backend reads every argument that is listed") {
       check_effect(form, row, call);
     }
   });
+}
+
+TEST_CASE("operations: the GPU has kernels of all operations but two") {
+  for (const Operation* operation : operations()) {
+    const bool lacks =
+        operation->name == "gated_delta_rule" || operation->name == "short_convolution";
+    CHECK(operation->on_gpu != lacks);
+    CHECK(unavailable(*operation, Backend::kCpu).empty());
+    CHECK(unavailable(*operation, Backend::kCuda) ==
+          (lacks ? "it has no such kernel" : unavailable(Backend::kCuda)));
+    if (!lacks) continue;
+    NamedArguments call = small_call(*operation);
+    call.context.backend = Backend::kCuda;
+    const std::string text = maskctl::test::error_of([&] { run(*operation, call); });
+    CHECK(text.ends_with("; ask for cpu"));
+  }
 }
 
 TEST_CASE("operations: every test case belongs to an argument of an operation") {

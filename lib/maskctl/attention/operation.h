@@ -141,6 +141,9 @@ struct Operation {
   /// takes.
   const Operation* other_form = nullptr;
 
+  /// Whether the GPU has kernels of it.
+  bool on_gpu = true;
+
   // Sharding: the axes that a mesh may split; the axes that the operation itself splits, over a
   // ring of devices; the least number of in_specs; the axes of the array that is updated in place.
   std::string_view splittable = "B Hq Hkv";
@@ -185,5 +188,7 @@ struct Operation {
 std::span<const Operation* const> operations();
 /// The operation with this name or alias; null if there is none.
 const Operation* find_operation(std::string_view name);
+/// Why a backend cannot run an operation, as in "it has no such kernel"; empty when it can.
+std::string unavailable(const Operation& operation, Backend backend);
 
 }  // namespace maskctl::attention

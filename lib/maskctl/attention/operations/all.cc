@@ -37,4 +37,9 @@ const Operation* find_operation(std::string_view name) {
   return found == operations().end() ? nullptr : *found;
 }
 
+std::string unavailable(const Operation& operation, Backend backend) {
+  if (backend == Backend::kCuda && !operation.on_gpu) return "it has no such kernel";
+  return unavailable(backend);
+}
+
 }  // namespace maskctl::attention

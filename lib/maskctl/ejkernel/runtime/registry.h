@@ -1,5 +1,5 @@
 // Chooses the backend of a call by platform, and explains why the others were not chosen:
-// ejkernel's registry of kernels. Every backend has kernels for every operation.
+// ejkernel's registry of kernels. Every backend has kernels for each of its operations.
 #pragma once
 
 #include <string>

@@ -167,6 +167,7 @@ struct GatedDeltaRuleOp : FunctionOp<gated_delta_rule, gated_delta_rule_backward
       .gradients = kDeltaGradients,
       .cotangents = "out final_state",
       .over_borders = kStateNotReset,
+      .on_gpu = false,
   };
 };
 

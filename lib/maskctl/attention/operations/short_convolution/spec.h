@@ -37,6 +37,7 @@ struct ShortConvolutionOp : FunctionOp<short_convolution, short_convolution_back
       .gradients = kConvolutionGradients,
       .cotangents = "out final_state",
       .over_borders = "the convolution reaches over",
+      .on_gpu = false,
       .splittable = "B C",
       .least_specs = 2,
   };
