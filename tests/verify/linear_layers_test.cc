@@ -21,11 +21,12 @@ const std::vector<std::int32_t> kEnds = {0, 6, 7, 20};
 
 double at(const Tensor& array, Index n) { return array.as<float>()[as_size(n)]; }
 
-/// The sequence of a token.
-Index sequence_of(Index token) {
-  return std::ranges::upper_bound(kEnds, token) - kEnds.begin() - 1;
+/// The sequence of a token, where each border lies `late` tokens after its place.
+Index sequence_of(Index token, Index late = 0) {
+  Index sequence = 0;
+  while (sequence < 2 && kEnds[as_size(sequence + 1)] + late <= token) ++sequence;
+  return sequence;
 }
-bool begins(Index token) { return std::ranges::find(kEnds, token) != kEnds.end(); }
 
 std::string verdict(const char* operation, const std::map<std::string, Tensor>& arrays,
                     const std::map<std::string, std::string>& options, const Tensor& out) {
@@ -45,6 +46,7 @@ void check_says(const std::string& text, const char* words) {
 /// What a kernel of the delta rule may do otherwise.
 struct DeltaFault {
   bool resets = true, begins = true, decays = true, unit = false;
+  Index late = 0;
   enum { kAsGiven, kOne, kSigmoid } beta = kAsGiven;
 };
 
@@ -78,6 +80,8 @@ struct DeltaLayer {
     for (Index h = 0; h < kHeads; ++h) {
       std::vector<double> state(kKeys * kValues);
       for (Index t = 0; t < kLength; ++t) {
+        const Index sequence = sequence_of(t, fault.late);
+        const bool begins = t == 0 || sequence != sequence_of(t - 1, fault.late);
         const Index number = t * kHeads + h;
         const double q_by = fault.unit ? 1 / length("query", t, h) : 1;
         const double k_by = fault.unit ? 1 / length("key", t, h) : 1;
@@ -90,8 +94,8 @@ struct DeltaLayer {
           double held = 0, read = 0;
           for (Index x = 0; x < kKeys; ++x) {
             double& cell = state[as_size(x * kValues + y)];
-            if (t == 0 || (fault.resets && begins(t))) {
-              const Index from = (sequence_of(t) * kHeads + h) * kKeys * kValues;
+            if (t == 0 || (fault.resets && begins)) {
+              const Index from = (sequence * kHeads + h) * kKeys * kValues;
               cell = fault.begins ? at(arrays.at("initial_state"), from + x * kValues + y) : 0;
             }
             cell *= decay;
@@ -117,8 +121,10 @@ TEST_CASE("verify names what a gated delta rule did otherwise", "[verify]") {
   const auto says = [&](const DeltaFault& fault, const char* words) {
     check_says(verdict("gated_delta_rule", layer.arrays, {}, layer.out(fault)), words);
   };
-  says({}, "no other mask was tried");
+  says({}, "no other mask was tried; single cells were not told apart");
   says({.resets = false}, "without cu_seqlens: borders ignored, the state not reset");
+  says({.late = 1}, "borders of cu_seqlens a token late");
+  says({.late = -1}, "borders of cu_seqlens a token early");
   says({.begins = false}, "without initial_state: each sequence from a state of 0");
   says({.decays = false}, "without g: its decay not applied");
   says({.unit = true}, "key and query divided by their lengths");
@@ -129,6 +135,7 @@ TEST_CASE("verify names what a gated delta rule did otherwise", "[verify]") {
 /// What a kernel of the convolution may do otherwise.
 struct ConvolutionFault {
   bool resets = true, begins = true, silu = false, reversed = false, bias = true;
+  Index late = 0;
 };
 
 /// A short convolution of packed sequences.
@@ -143,8 +150,8 @@ struct ConvolutionLayer {
   Tensor out(const ConvolutionFault& fault) const {
     Tensor out(DType::kFloat32, {1, kLength, kChannels});
     for (Index t = 0; t < kLength; ++t) {
-      const Index sequence = fault.resets ? sequence_of(t) : 0;
-      const Index first = kEnds[as_size(sequence)];
+      const Index sequence = fault.resets ? sequence_of(t, fault.late) : 0;
+      const Index first = sequence == 0 ? 0 : kEnds[as_size(sequence)] + fault.late;
       for (Index c = 0; c < kChannels; ++c) {
         double z = fault.bias ? at(arrays.at("bias"), c) : 0;
         for (Index back = 0; back < kTaps; ++back) {
@@ -176,6 +183,7 @@ TEST_CASE("verify names what a short convolution did otherwise", "[verify]") {
   says({.resets = false}, "without cu_seqlens: borders ignored, the convolution reaches over");
   says({.resets = false, .silu = true},
        "without cu_seqlens: borders ignored, the convolution reaches over", "silu");
+  says({.late = 1}, "borders of cu_seqlens a token late");
   says({.begins = false}, "without initial_state: each sequence from a state of 0");
   says({.silu = true}, "silu applied to the output");
   says({}, "without activation: silu not applied", "silu");

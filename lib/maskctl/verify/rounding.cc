@@ -125,7 +125,9 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   const bool gradient = is_gradient(name), is_lse = name == "lse";
   ArrayNoise out;
   out.relative = square(roundoff(precision)) / 3;
-  if (!gradient) out.cell = is_lse ? 1 : values_;
+  // Without a mask there are no cells, and no weights of theirs.
+  const bool has_cells = request_.operation->over_borders.empty();
+  if (!gradient && has_cells) out.cell = is_lse ? 1 : values_;
   // Rounded weights change a row of the result about as much as giving the values random signs
   // does.
   const bool has_spread = weights_ && name == "out";

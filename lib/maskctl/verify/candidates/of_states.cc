@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/of_call.h"
 
 namespace maskctl::attention {
@@ -49,6 +51,25 @@ void add_borders(const SharedCall& call, Candidates& out) {
          results.erase("final_state");  // one, where the call has one a sequence
          return results;
        }});
+}
+
+/// Moves the borders between sequences by some tokens.
+void move_borders(Tensor& ends, std::int64_t by) {
+  ends = astype(ends, DType::kInt64);
+  const auto all = ends.as<std::int64_t>();
+  for (std::int64_t& end : all.subspan(1, all.size() - 2)) {
+    end = std::clamp(end + by, std::int64_t{0}, all.back());
+  }
+}
+
+void add_moved_borders(const SharedCall& call, Candidates& out) {
+  const auto ends = call->arguments().arrays.find("cu_seqlens");
+  if (ends == call->arguments().arrays.end() || ends->second.elements() <= 2) return;
+  for (const int by : {-1, 1}) {
+    out.push_back(with_arguments(
+        call, fmt::format("borders of cu_seqlens a token {}", by < 0 ? "early" : "late"), {},
+        [by](NamedArguments& a) { move_borders(a.arrays.at("cu_seqlens"), by); }));
+  }
 }
 
 void add_states(const SharedCall& call, Candidates& out) {
@@ -127,6 +148,7 @@ Candidates of_states(const SharedCall& call) {
   const Operation& operation = call->operation();
   if (operation.over_borders.empty() || call->gradients()) return out;
   add_borders(call, out);
+  add_moved_borders(call, out);
   add_states(call, out);
   add_decays(call, out);
   if (operation.has("beta")) add_delta_rule(call, out);
