@@ -5,8 +5,8 @@
 
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
-#include "maskctl/golden/digest.h"
 #include "maskctl/golden/text_file.h"
+#include "maskctl/inspect/count/digest.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"

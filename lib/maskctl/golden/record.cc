@@ -10,7 +10,7 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
-#include "maskctl/golden/digest.h"
+#include "maskctl/inspect/count/digest.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"

@@ -1,6 +1,7 @@
 // A digest of the open cells of a mask, whatever form it is stored in.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "maskctl/mask/mask.h"
@@ -13,7 +14,8 @@ namespace maskctl {
 ///   then for each batch, for each head the digest (32 bytes) of its plane;
 /// and for a plane, its rows in order. A row is the runs of its open keys, ascending and not
 /// touching, as begin and end of 4 bytes each, then 4 bytes 0xff. All integers are little endian.
-/// Each distinct plane is read once.
-std::string content_digest(const Mask& mask);
+/// Each distinct plane is read once. Throws Error(kLimit) where a plane has more than `most_bytes`
+/// to hash.
+std::string content_digest(const Mask& mask, Index most_bytes = std::numeric_limits<Index>::max());
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-#include "maskctl/golden/digest.h"
+#include "maskctl/inspect/count/digest.h"
 
 #include <fmt/format.h>
 #include <sha256.h>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/words.h"
 
@@ -35,15 +36,24 @@ class Sha256 {
   SHA2_CTX state_;
 };
 
-Digest plane_digest(const Plane& plane) {
+Digest plane_digest(const Plane& plane, Index most_bytes) {
   static_assert(sizeof(Run) == 8);
   constexpr std::size_t kFlush = std::size_t{1} << 14;
   constexpr std::int32_t kEnd = -1;
   Sha256 sha;
   std::vector<std::int32_t> pending;
   std::vector<Run> scratch;
+  Index hashed = 0;
   const auto flush = [&] {
-    sha.add(std::as_bytes(std::span(pending)));
+    const auto bytes = std::as_bytes(std::span(pending));
+    hashed += std::ssize(bytes);
+    if (hashed > most_bytes) {
+      throw Error(
+          Errc::kLimit,
+          fmt::format("the digest of the cells goes over more than {} bytes of runs", most_bytes),
+          {{Remedy::kRaiseMemoryLimit}, {Remedy::kSliceMask}});
+    }
+    sha.add(bytes);
     pending.clear();
   };
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
@@ -63,11 +73,11 @@ Digest plane_digest(const Plane& plane) {
 
 }  // namespace
 
-std::string content_digest(const Mask& mask) {
+std::string content_digest(const Mask& mask, Index most_bytes) {
   std::vector<Digest> planes(mask.distinct().size());
   parallel_for(static_cast<Index>(planes.size()), [&](Index i) {
     const auto at = static_cast<std::size_t>(i);
-    planes[at] = plane_digest(*mask.distinct()[at]);
+    planes[at] = plane_digest(*mask.distinct()[at], most_bytes);
   });
   Sha256 sha;
   constexpr std::string_view kTitle = "maskctl mask 1\n";
