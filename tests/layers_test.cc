@@ -80,8 +80,8 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "png.h", "zlib.h", "nlohmann"},
       {"array_source.h", "formats/container.h", "formats/container_cache.h",
        "formats/hdf5/hdf5_protocol.h", "formats/png/png.h", "formats/pretrained.h",
-       "kinds/array_look.h", "masks/array_choices.h", "streams/byte_sink.h",
-       "streams/byte_source.h", "streams/deflate.h"}}},
+       "formats/safetensors/safetensors.h", "kinds/array_look.h", "masks/array_choices.h",
+       "streams/byte_sink.h", "streams/byte_source.h", "streams/deflate.h"}}},
     {"render",
      {{"base", "tensor", "mask"},
       {"fmt"},
@@ -114,8 +114,7 @@ const std::map<std::string, Layer> kLayers = {
       {"chain/ejkernel_chain.h", "chain/why_ejkernel.h", "runtime/config_text.h",
        "visualize/visualize_text.h"}}},
     {"golden",
-     {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
-      {"fmt", "toml++"}}},
+     {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"}, {"fmt", "toml++"}}},
 };
 
 bool is_header(const std::string& path) { return path.ends_with(".h"); }

@@ -68,6 +68,7 @@ Json json_of(const InfoReport& report) {
   Json out{{"source", report.source}};
   if (report.mask) {
     out["kind"] = report.kind;
+    if (report.pipeline) out["pipeline"] = *report.pipeline;
     out["keep_value"] = report.polarity == "0" ? 0 : 1;
     out["shape"] = extents(*report.mask);
     out["distinct_planes"] = report.distinct;

@@ -70,7 +70,8 @@ struct InfoReport {
   std::string source;
   std::optional<Mask> mask;
   std::string kind;
-  std::string polarity;  // "1" or "0": the value that may attend
+  std::optional<std::string> pipeline;  // the steps that the SOURCE says it is made by
+  std::string polarity;                 // "1" or "0": the value that may attend
   Index open = 0;
   std::optional<std::vector<UnseenKeys>> unseen{std::in_place};  // absent: not looked for
   Index distinct = 0;  // planes that differ from each other

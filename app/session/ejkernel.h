@@ -24,7 +24,7 @@ std::string raised_text(const Error& error);
 void start_trace(bool announced);
 
 // SOURCEs.
-/// How to read a MaskInfo that is stored in a container; for MaskReadOptions::object.
+/// How to read a MaskInfo that is stored in a container; for MaskReadOptions::objects.
 const ObjectKind* stored_object();
 /// The function for BindContext::other_rules. The result is set if ejkernel's `step` takes
 /// `argument`, but maskctl's step of the same name does not.

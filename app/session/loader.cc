@@ -15,6 +15,7 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
@@ -38,7 +39,7 @@ MaskReadOptions Loader::options() const {
   out.read.max_bytes = session_.settings().max_bytes;
   out.read.strict = session_.settings().strict;
   out.containers = &session_.containers();
-  out.object = ejkernel::stored_object();
+  out.objects = {&kMaskFile, ejkernel::stored_object()};
   return out;
 }
 
@@ -90,6 +91,7 @@ LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& opt
   MaskReadOptions with_progress = options;
   with_progress.progress = session_.progress("reading");
   LoadedMask loaded = read_mask(source, with_progress);
+  if (loaded.steps) session_.remember(source, *loaded.steps);
   print(loaded.notes);
   return loaded;
 }
@@ -191,7 +193,7 @@ BindContext Loader::context() {
     MaskReadOptions plain;
     plain.pad_id = source_.pad_id;
     plain.read = options().read;
-    plain.object = options().object;
+    plain.objects = options().objects;
     return read_as(source, plain).mask;
   };
   out.pad_id = source_.pad_id;
@@ -205,9 +207,16 @@ Chain Loader::chain() {
   return load_chain(source_.transforms, context());
 }
 
+std::optional<MaskSteps> Loader::own_steps(const std::string& source) {
+  if (generates(source)) return generate_parts(source, context());
+  const Given* const given = session_.given(source);
+  if (!given) return session_.remembered(source);
+  const auto* const mask = std::get_if<LoadedMask>(given);
+  return mask ? mask->steps : std::nullopt;
+}
+
 std::optional<Chain> Loader::whole_chain(const std::string& source, const Chain& steps) {
-  if (!generates(source)) return std::nullopt;
-  const auto parts = generate_parts(source, context());
+  const auto parts = own_steps(source);
   if (!parts) return std::nullopt;
   const Index open = parts->start.count();
   if (open > 0 && open < parts->start.cells()) return std::nullopt;

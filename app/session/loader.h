@@ -44,9 +44,11 @@ class Loader {
   LoadedMask read_segments(const std::string& source);
   /// Parses all steps of the options, in order.
   Chain chain();
-  /// The chain that makes a mask from an all-open one, if the SOURCE is a generator that starts
-  /// with an all-open or all-closed mask: the steps of the generator, then `steps`. Nothing for
-  /// other SOURCEs.
+  /// The steps that a SOURCE itself says it is made by: those of a generator, or of a file of the
+  /// kind mask that was read before. Nothing for other SOURCEs.
+  std::optional<MaskSteps> own_steps(const std::string& source);
+  /// The chain that makes a mask from an all-open one, if the SOURCE has own_steps() that start
+  /// with an all-open or all-closed mask: these, then `steps`. Nothing for other SOURCEs.
   std::optional<Chain> whole_chain(const std::string& source, const Chain& steps);
   /// Applies chain() to the mask.
   Mask transformed(Mask mask);

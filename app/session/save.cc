@@ -5,6 +5,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/io/masks/mask_io.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -87,6 +88,31 @@ void write_converted(const std::string& dest, ConvertedMask& converted, const Ma
   taken.arrays = std::move(converted.arrays);
   taken.beside = std::move(converted.beside);
   session.take_arrays(mask_arrays(std::move(taken), how));
+}
+
+void write_steps(const OutputOptions& output, const MaskSteps& steps, const MaskWriteOptions& how,
+                 const Session& session) {
+  const DestName dest = parse_dest_name(output.dest);
+  const bool is_file = output.dest == "-" || output.dest.ends_with(".safetensors");
+  if (!is_file || !dest.member.empty() || session.takes_arrays(output.dest)) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("--to mask writes a whole file, FILE.safetensors, or - in a shell; "
+                            "got '{}'",
+                            printable(output.dest)));
+  }
+  const char* const refused = how.dtype                ? "--dtype"
+                              : how.append             ? "--append"
+                              : how.gzip != 0          ? "--gzip"
+                              : how.block              ? "--block"
+                              : how.keep_value_is_zero ? "--write-keep-value"
+                                                       : nullptr;
+  if (refused) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} is for arrays; --to mask has types of its own", refused));
+  }
+  note_replaced(output, session);
+  write_mask_file(output.dest, steps,
+                  {.force = how.force || how.replace_file, .max_bytes = how.max_bytes});
 }
 
 void write_output(const Tensor& tensor, const OutputOptions& output, const Session& session) {

@@ -24,6 +24,9 @@ void note_replaced(const OutputOptions& output, const Session& session);
 /// Writes a mask. `rank` is the number of axes of the array that was read; see MaskWriteOptions.
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank = 4);
+/// Writes the file of a mask (pipeline/mask_file.h). Of `how` it refuses what such a file has not.
+void write_steps(const OutputOptions& output, const MaskSteps& steps, const MaskWriteOptions& how,
+                 const Session& session);
 void write_output(const Tensor& tensor, const OutputOptions& output, const Session& session);
 /// Calls write_mask(). If `dest` is standard output and the front end takes arrays, passes the
 /// arrays to it instead; they are moved out of `converted`.

@@ -41,6 +41,17 @@ const Given* Session::given(const std::string& source) const {
   return found == given_.end() ? nullptr : &found->second;
 }
 
+void Session::remember(const std::string& source, MaskSteps steps) {
+  const std::lock_guard lock(reading_);
+  steps_.insert_or_assign(source, std::move(steps));
+}
+
+std::optional<MaskSteps> Session::remembered(const std::string& source) {
+  const std::lock_guard lock(reading_);
+  const auto found = steps_.find(source);
+  return found == steps_.end() ? std::nullopt : std::optional(found->second);
+}
+
 const Tensor& Session::array(const std::string& source, const std::function<Tensor()>& read) {
   const std::lock_guard lock(reading_);
   const auto found = arrays_.find(source);

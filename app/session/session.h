@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -73,6 +74,10 @@ class Session {
   /// Records that `source` reads standard input, if it does. Throws Error(kInvalidArgument) if
   /// standard input has been read before or is a terminal.
   void take_stdin(const std::string& source);
+  /// Remembers the steps that a SOURCE was found to be made by, as its file says.
+  void remember(const std::string& source, MaskSteps steps);
+  /// The remembered steps of a SOURCE. Thread-safe.
+  std::optional<MaskSteps> remembered(const std::string& source);
   /// Opens containers; the one opened last stays open.
   ContainerCache& containers() { return containers_; }
   /// The array of `source`. Calls `read` the first time and keeps the result. Thread-safe.
@@ -83,7 +88,8 @@ class Session {
   FrontEnd front_end_;
   std::stop_source stop_;
   bool stdin_taken_ = false;
-  std::mutex reading_;  // guards arrays_
+  std::mutex reading_;  // guards arrays_ and steps_
+  std::map<std::string, MaskSteps, std::less<>> steps_;
   std::map<std::string, Tensor, std::less<>> arrays_;
   std::map<std::string, Given> given_;
   ContainerCache containers_;

@@ -26,8 +26,9 @@ struct Candidate {
 
 /// True for the kinds of masks that consist of several arrays of a container.
 bool takes_containers(const SourceOptions& how) {
-  return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kPairs ||
-         how.as == ArrayKind::kBits || (how.as && !array_names(*how.as).empty());
+  return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kMaskFile ||
+         how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits ||
+         (how.as && !array_names(*how.as).empty());
 }
 
 /// The names of the arrays in a container that holds several masks; empty for any other SOURCE.
@@ -40,7 +41,7 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) return {};
   const auto container = session.containers().open(
       named.path, {session.settings().max_bytes, session.settings().strict});
-  if (is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
+  if (is_one_mask(*container) || container->contains("maskinfo")) return {};
   return container->keys();
 }
 
@@ -121,7 +122,9 @@ void visit_candidates(const std::vector<Candidate>& all, bool listed, const Sess
 
 }  // namespace
 
-bool is_one_mask(const std::vector<std::string>& names) {
+bool is_one_mask(const Container& container) {
+  if (!mask_file_format(container).empty()) return true;
+  const std::vector<std::string>& names = container.keys();
   const auto has = [&](std::string_view wanted) {
     return std::ranges::any_of(names, [&](std::string_view name) {
       return name.substr(name.starts_with('/') ? 1 : 0) == wanted;

@@ -8,12 +8,13 @@
 
 #include "app/session/options.h"
 #include "app/session/session.h"
+#include "maskctl/io/formats/container.h"
 
 namespace maskctl::app {
 
-/// True if arrays with these names form one mask: a single array, the ids of queries and keys,
-/// runs, or lists of blocks.
-bool is_one_mask(const std::vector<std::string>& names);
+/// True if the arrays of a container form one mask: a single array, the ids of queries and keys,
+/// runs, lists of blocks, or what the steps of a mask read.
+bool is_one_mask(const Container& container);
 
 /// How many masks were visited, and for how many SOURCEs and arrays an Error was reported.
 struct Visits {

@@ -29,6 +29,7 @@ maskctl -q blockmap gen:full:n=64 --block 16 -o map.npz
 maskctl -q attend flash_attention {INPUTS} causal=true -o c.npz
 maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias --fill min -o least.npy
 maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias -o inf.npy
+maskctl -q convert gen:causal:n=4 --to mask -o m.safetensors
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 printf '{{"model_type": "llama", "num_hidden_layers": 2}}' > llama.json
 """
@@ -37,6 +38,7 @@ KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
 MERGE = " ".join(f"{part}{name}=c.npz:{name}" for part in ("part0_", "part1_", "") for name in ("out", "lse"))
 COMMANDS = f"""
 info samples/padded.npy
+info m.safetensors
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
 stats samples/heads.npy --block 4 --segments gen:segments:lens=8+8
 stats gen:causal:n=4 missing.npy

@@ -102,10 +102,26 @@ def made(page, samples):
     return out
 
 
+SHAPE = r"^\[(\d+, ?){3}\d+\]$"
+METADATA = {"format": {"const": "maskctl.mask/1"}, "shape": {"pattern": SHAPE}, "start": {"pattern": SHAPE},
+            "digest": {"pattern": "^[0-9a-f]{64}$"}}
+
+
+def of_mask_files(page):
+    """The schema of the metadata of files of masks, from the table of docs/formats.md."""
+    section = page.split("\n## Files of masks\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.M)
+    fields = {key: {"description": re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", meaning), "type": "string",
+                    **METADATA.get(key, {})} for key, meaning in rows}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "maskctl.mask/1", "type": "object",
+            "properties": fields, "required": ["format", "shape", "pipeline", "digest"]}
+
+
 def main():
     page, folder = Path(sys.argv[1]).read_text(encoding="utf-8"), Path(sys.argv[2])
     goldens = list(golden_answers(sys.argv[3]))
     schemas = made(page, [*goldens, *answers()])
+    schemas["maskctl.mask-1.json"] = of_mask_files(Path(sys.argv[1]).with_name("formats.md").read_text(encoding="utf-8"))
     texts = {name: json.dumps(schema, indent=1) + "\n" for name, schema in schemas.items()}
     wrong = 0
     if "--write" in sys.argv:

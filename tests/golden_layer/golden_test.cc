@@ -10,6 +10,7 @@
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"
 #include "support/error_of.h"
@@ -29,7 +30,9 @@ Mask stored(const Mask& mask) { return mask_from_dense(dense_from_mask(mask, Ind
 GoldenContext giving(const Mask& mask) {
   GoldenContext out;
   out.load = [mask](const GoldenEntry&) { return mask; };
-  out.load_array = [](const std::string& file) { return read_mask(file).mask; };
+  out.load_array = [](const std::string& file) {
+    return read_mask(file, {.objects = {&kMaskFile}}).mask;
+  };
   out.write_new = true;
   return out;
 }
@@ -73,6 +76,18 @@ TEST_CASE("update writes golden files, which the check then passes", "[golden]")
   CHECK(check_golden(entry, giving(causal(20))).status == Status::kPassed);
   CHECK_FALSE(is_outdated(entry, giving(causal(20))));
   CHECK(check_golden(entry, giving(causal(20, 2))).status == Status::kDiffers);
+}
+
+TEST_CASE("a golden file of steps stays one", "[golden]") {
+  const test::Scratch scratch;
+  const std::string file = scratch / "m.safetensors";
+  write_mask_file(file, causal(8));
+  const GoldenEntry entry = entry_of(Expect::kArray, file);
+  CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
+  CHECK(check_golden(entry, giving(causal(8, 1))).status == Status::kDiffers);
+  CHECK(differing_cells(read_mask_file(scratch / "m.new.safetensors").mask, causal(8, 1)) == 0);
+  update_golden(entry, giving(causal(8, 1)));
+  CHECK(differing_cells(read_mask_file(file).mask, causal(8, 1)) == 0);
 }
 
 TEST_CASE("if an array differs, the cause and a drawing are shown, and the new array is written",

@@ -1,6 +1,9 @@
 // maskctl convert: writes a mask as another kind of array, exactly or with the loss counted.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
@@ -61,6 +64,7 @@ void declare(OptionList& list, ConvertOptions& convert) {
 /// positions, and dense for other kinds that cannot be written.
 ArrayKind same_kind(const LoadedMask& loaded) {
   if (loaded.kind == ArrayKind::kPositions) return ArrayKind::kSegments;
+  if (loaded.kind == ArrayKind::kMaskFile) return ArrayKind::kMaskFile;
   return is_writable(loaded.kind) ? loaded.kind : ArrayKind::kDense;
 }
 
@@ -125,12 +129,35 @@ std::string reading_back(const ConvertedMask& converted) {
                      mask.batch(), mask.heads(), mask.queries(), mask.keys());
 }
 
+Answer roundtrip_answer(const OutputOptions& output, const std::string& verdict, bool lossy,
+                        const Session& session) {
+  const bool data_on_stdout = output.dest == "-";
+  if (data_on_stdout) session.note(verdict);
+  return {data_on_stdout ? "" : verdict + "\n", lossy ? 1 : 0};
+}
+
+/// Writes the SOURCE with its steps, which hold any mask.
+Answer convert_to_file(const ConvertOptions& options, const MaskWriteOptions& how, Loader& loader,
+                       Mask mask, Session& session) {
+  if (!options.output.dest.empty()) {
+    MaskSteps steps = loader.own_steps(options.name).value_or(MaskSteps{std::move(mask), {}});
+    std::ranges::move(loader.chain(), std::back_inserter(steps.chain));
+    write_steps(options.output, steps, how, session);
+  }
+  if (!options.roundtrip) return {};
+  return roundtrip_answer(options.output, "mask: lossless: a round trip changes no cell", false,
+                          session);
+}
+
 Answer run(const ConvertOptions& options, Session& session) {
   Loader loader(options.source, session);
   if (!options.roundtrip) require_output(options.output, "convert", {&loader});
   LoadedMask loaded = loader.read(options.name);
   const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, session);
+  if (to == ArrayKind::kMaskFile) {
+    return convert_to_file(options, how, loader, std::move(loaded.mask), session);
+  }
   if (to == ArrayKind::kBias) keep_fill(options, loaded.bias_seen, how, session);
   how.rank = loaded.rank;
   if (loaded.blocks && !how.block && lists_blocks(to)) how.block = loaded.blocks->size;
@@ -150,9 +177,7 @@ Answer run(const ConvertOptions& options, Session& session) {
         fmt::format("{}: {}", name(to),
                     lossy ? "lossy: a round trip changes " + loss_text(converted.changed, converted)
                           : "lossless: a round trip changes no cell");
-    const bool data_on_stdout = options.output.dest == "-";
-    if (data_on_stdout) session.note(verdict);
-    return {data_on_stdout ? "" : verdict + "\n", lossy ? 1 : 0};
+    return roundtrip_answer(options.output, verdict, lossy, session);
   }
   if (converted.lost > 0) {
     session.note(fmt::format("{} cannot hold this mask: {} changed", name(to),

@@ -21,6 +21,8 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/mask/arrays/bias.h"
+#include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
@@ -59,7 +61,16 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   report.source = source;
   report.kind = name(loaded.kind);
   report.polarity = how.keep_value_is_zero ? "0" : "1";
-  report.arrays.push_back({"", loaded.dtype, loaded.array_shape});
+  if (loaded.steps) {
+    const NamedSteps named = named_steps(*loaded.steps, loader.max_bytes());
+    report.pipeline = to_text(named.steps.chain);
+    for (const NamedTensor& array : stored_arrays(named, loader.max_bytes())) {
+      report.arrays.push_back(
+          {array.name, std::string(name(array.tensor.dtype())), array.tensor.shape()});
+    }
+  } else {
+    report.arrays.push_back({"", loaded.dtype, loaded.array_shape});
+  }
   report.notes = std::move(loaded.notes);
   if (const auto dtype = dtype_from_name(loaded.dtype)) {
     report.closed_by = closed_by(loaded.bias_seen, *dtype);
@@ -153,9 +164,14 @@ std::string mask_text(const InfoReport& report) {
   const Mask& mask = *report.mask;
   std::string out = fmt::format("{}\n", printable(report.source, kUncut));
   out += line("shape", shape_text(mask));
-  out += line("array", fmt::format("{} {}", report.arrays.front().dtype,
-                                   shape_text(report.arrays.front().shape)));
+  for (const ArrayReport& array : report.arrays) {
+    out += line("array", fmt::format("{}{}{} {}", array.name, array.name.empty() ? "" : " ",
+                                     array.dtype, shape_text(array.shape)));
+  }
   out += line("kind", report.kind);
+  if (report.pipeline) {
+    out += line("pipeline", report.pipeline->empty() ? "none: all is open" : *report.pipeline);
+  }
   if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
   out += line("density", fmt::format("{}: {} of {} open", percent(report.open, mask.cells()),

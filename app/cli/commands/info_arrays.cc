@@ -43,12 +43,11 @@ InfoReport headers_report(const std::string& path, Container& container) {
   return report;
 }
 
-/// Adds a note that says how to read one of several arrays. Nothing if the arrays form one mask.
-std::optional<InfoReport> if_several(InfoReport report) {
+/// Adds a note that says how to read one of several arrays.
+InfoReport of_several(InfoReport report) {
   std::vector<std::string> names;
   names.reserve(report.arrays.size());
   for (const ArrayReport& array : report.arrays) names.push_back(array.name);
-  if (is_one_mask(names)) return std::nullopt;
   const bool stored_info = std::ranges::any_of(
       names, [](std::string_view name) { return name == "maskinfo" || name == "/maskinfo"; });
   report.notes.push_back(stored_info ? "a stored MaskInfo; read it with --semantics ejkernel"
@@ -145,7 +144,8 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   }
   const auto container = open_container(named.path, options);
   if (container->holds_one_array()) return one_array_report(source, *container, options);
-  return if_several(headers_report(source, *container));
+  if (is_one_mask(*container)) return std::nullopt;
+  return of_several(headers_report(source, *container));
 }
 
 }  // namespace maskctl::app

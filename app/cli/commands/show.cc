@@ -332,8 +332,7 @@ PageNotes notes_of(const std::string& source, CheckedMask checked, const ShowOpt
   checked.whole = loader.whole_chain(source, checked.chain);
   checked.documents = read_documents(options.documents, loader);
   const CheckResult found = check(checked);
-  const auto parts =
-      loader.generates(source) ? generate_parts(source, loader.context()) : std::nullopt;
+  const auto parts = loader.own_steps(source);
   if (!parts) return page_notes(*checked.start, checked.chain, found);
   Chain chain = parts->chain;
   chain.insert(chain.end(), checked.chain.begin(), checked.chain.end());

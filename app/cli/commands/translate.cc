@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <map>
 
 #include "app/cli/commands/command.h"
@@ -18,8 +20,10 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/translate/mask_form.h"
 #include "maskctl/translate/models/hf_config.h"
@@ -257,7 +261,21 @@ void place_arrays(const TranslateOptions& options, const std::vector<TranslateRe
   }
 }
 
-std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session& session) {
+/// The steps of the file of a mask that ARGUMENTS name; nothing if they name none.
+std::optional<Chain> steps_in_file(const TranslateOptions& options, Session& session) {
+  std::error_code failed;
+  if (options.arguments.size() != 1 || !options.from.empty() ||
+      !std::filesystem::is_regular_file(options.arguments.front(), failed)) {
+    return std::nullopt;
+  }
+  const std::string& path = options.arguments.front();
+  const ReadOptions how{.max_bytes = session.settings().max_bytes};
+  if (mask_file_format(*session.containers().open(path, how)).empty()) return std::nullopt;
+  return read_mask_file(path, how).steps.chain;
+}
+
+std::vector<TranslateReport> reports_of(const TranslateOptions& options, std::optional<Chain> steps,
+                                        Session& session) {
   const bool config = !options.config.file.empty();
   // With --config alone, print the masks without code.
   const auto targets = config && options.to.empty() ? Targets{} : parse_targets(options.to);
@@ -266,18 +284,18 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session
     for (const std::string& text : read.notes) session.note(text);
     return config_reports(read, targets);
   }
-  Chain chain;
+  Chain chain = std::move(steps).value_or(Chain());
   if (!options.from.empty()) {
     chain = parse_library(options.from, "--from").read(joined_arguments(options.arguments));
   } else {
     Loader loader(options.source, session);
-    chain = loader.chain();
+    std::ranges::move(loader.chain(), std::back_inserter(chain));
   }
   return {report_of(chain, targets)};
 }
 
-void check_inputs(const TranslateOptions& options) {
-  if (options.from.empty() && !options.arguments.empty()) {
+void check_inputs(const TranslateOptions& options, bool steps_given) {
+  if (options.from.empty() && !options.arguments.empty() && !steps_given) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("translate '{}': the arguments of which library? give --from LIBRARY; "
                             "for a mask in a file, give -t PIPELINE, which maskctl recognise FILE "
@@ -286,7 +304,7 @@ void check_inputs(const TranslateOptions& options) {
   }
   check_config(options.config);
   const int inputs = !options.from.empty() + !options.config.file.empty() +
-                     !options.source.transforms.empty() + !options.table.empty();
+                     (steps_given || !options.source.transforms.empty()) + !options.table.empty();
   if (inputs != 1) {
     throw Error(Errc::kInvalidArgument,
                 "translate: expected one of --from LIBRARY 'ARGUMENTS', -t PIPELINE, --hf-config "
@@ -295,7 +313,8 @@ void check_inputs(const TranslateOptions& options) {
 }
 
 Answer run(const TranslateOptions& options, Session& session) {
-  check_inputs(options);
+  std::optional<Chain> steps = steps_in_file(options, session);
+  check_inputs(options, steps.has_value());
   if (!options.table.empty()) {
     if (options.table == "all") {
       return answer_in(
@@ -310,7 +329,7 @@ Answer run(const TranslateOptions& options, Session& session) {
     return answer_in(
         options.json, [w] { return conventions_text(w); }, [w] { return windows_json(w); });
   }
-  const std::vector<TranslateReport> reports = reports_of(options, session);
+  const std::vector<TranslateReport> reports = reports_of(options, std::move(steps), session);
   place_arrays(options, reports, session);
   const bool all = std::ranges::all_of(reports, [](const TranslateReport& report) {
     return std::ranges::all_of(report.translations, &Translation::ok);
@@ -335,6 +354,7 @@ extern const Command kTranslate = command<TranslateOptions, declare, run>({
     .summary = "one mask in the arguments of other libraries",
     .examples = "  maskctl translate --from hf 'sliding_window=4096' --to fa+te+cudnn+xformers\n"
                 "  maskctl translate -t 'window:keys=128' --to flex\n"
+                "  maskctl translate m.safetensors --to flex\n"
                 "  maskctl translate --hf-config config.json\n"
                 "  maskctl translate --table 4\n"
                 "  maskctl translate --table all\n",

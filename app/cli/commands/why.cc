@@ -64,8 +64,8 @@ Cell cell_of(const WhyOptions& options) {
 struct Explained {
   Why why;
   std::optional<CellDocuments> documents;
-  bool own = false;  // `documents` come from the SOURCE, whose mask is closed between them
-  bool generated = false;
+  bool own = false;        // `documents` come from the SOURCE, whose mask is closed between them
+  bool own_steps = false;  // of the SOURCE, which stand among those of `why`
 };
 
 std::string decided_text(const Explained& found) {
@@ -80,10 +80,10 @@ std::string decided_text(const Explained& found) {
 }
 
 /// The label of the state before all steps, which is the first line of the list of states. For a
-/// generated mask it is "before gen:causal", because the generator's own step is in the next line.
-std::string shown_start(const std::string& source, bool generated) {
+/// SOURCE with steps of its own it is "before gen:causal", because they are in the next lines.
+std::string shown_start(const std::string& source, bool own_steps) {
   const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
-  const bool stepped = generated && !uniform && !source.starts_with("gen:segments");
+  const bool stepped = own_steps && !uniform && !source.starts_with("gen:segments");
   return (stepped ? "before " : "source ") + printable(source, kWidestStep);
 }
 
@@ -102,7 +102,7 @@ std::string state_text(const WhyStep& step) {
 std::string why_text(const std::string& source, const Explained& found) {
   const Why& why = found.why;
   std::string out = head_text(found) + "\n";
-  std::vector<std::string> names = {shown_start(source, found.generated)};
+  std::vector<std::string> names = {shown_start(source, found.own_steps)};
   for (const WhyStep& step : why.steps) {
     names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') +
                     printable(step.text, kWidestStep));
@@ -126,18 +126,20 @@ struct Made {
   LoadedMask loaded;
   Chain chain;
   Mask mask;
+  bool own_steps = false;  // the chain begins with those of the SOURCE
 };
 
-/// Reads and makes the mask. For a generated mask, the chain begins with the generator's own step.
+/// Reads and makes the mask. Where the SOURCE says the steps that make it, as a generator does, the
+/// chain begins with them.
 Made make_mask(const WhyOptions& options, Loader& loader) {
   Made out;
   out.chain = loader.chain();
-  auto parts = loader.generates(options.name) ? generate_parts(options.name, loader.context())
-                                              : std::nullopt;
-  if (parts) {
+  if (!loader.generates(options.name)) out.loaded = loader.read(options.name);
+  if (auto parts = loader.own_steps(options.name)) {
     out.chain.insert(out.chain.begin(), parts->chain.begin(), parts->chain.end());
     out.loaded.mask = std::move(parts->start);
-  } else {
+    out.own_steps = true;
+  } else if (loader.generates(options.name)) {
     out.loaded = loader.read(options.name);
   }
   out.mask = maskctl::apply(out.loaded.mask, out.chain);
@@ -158,20 +160,23 @@ Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
   out.why.cell.batch = cell.batch;
   if (documents) out.documents = documents_at(*documents, cell);
   out.own = documents && !options.documents.given();
-  out.generated = loader.generates(options.name);
   return out;
 }
 
 Explained explained(const WhyOptions& options, Loader& loader) {
   if (options.source.ejkernel) {
     const ejkernel::Explained made = ejkernel::explained(loader, options.name);
-    return explain(options, loader, made.mask, {}, made.why);
+    Explained out = explain(options, loader, made.mask, {}, made.why);
+    out.own_steps = loader.generates(options.name);
+    return out;
   }
   const Made made = make_mask(options, loader);
-  return explain(options, loader, made.mask, made.loaded, [&](const Cell& cell) {
+  Explained out = explain(options, loader, made.mask, made.loaded, [&](const Cell& cell) {
     return maskctl::why(made.loaded.mask, made.chain, cell,
                         [](const Step& step) { return to_text(Chain{step}); });
   });
+  out.own_steps = made.own_steps;
+  return out;
 }
 
 Answer run(const WhyOptions& options, Session& session) {

@@ -114,7 +114,8 @@ DType parse_dtype(std::string_view text, std::string_view option) {
 std::vector<std::string_view> kind_names(bool writable) {
   std::vector<std::string_view> names;
   for (const ArrayKind kind : all_kinds()) {
-    if (!writable || is_writable(kind)) names.push_back(name(kind));
+    const bool written = is_writable(kind) || kind == ArrayKind::kMaskFile;
+    if (!writable || written) names.push_back(name(kind));
   }
   return names;
 }

@@ -238,6 +238,10 @@ void Workbench::read_start() {
   loaded_ = std::move(loaded);
   checked_ = std::move(checked);
   start_ = loaded_.mask;
+  if (loaded_.steps) {
+    start_ = loaded_.steps->start;
+    generated_ = loaded_.steps->chain;
+  }
 }
 
 ScenePtr Workbench::scene_by(const SceneAsked& asked, Time end) {

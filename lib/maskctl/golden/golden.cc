@@ -13,7 +13,9 @@
 #include "maskctl/inspect/count/digest.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/io/masks/mask_io.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/render/text/draw.h"
 
 namespace maskctl {
@@ -55,7 +57,16 @@ std::string text_of(const GoldenEntry& entry, const Expected& expected, const Ma
 
 bool is_runs(const std::string& file) { return file.ends_with(".npz"); }
 
-void write_array_file(const std::string& file, const Mask& mask) {
+/// True if the file holds a mask as steps.
+bool is_mask_file(const std::string& file) {
+  std::error_code failed;
+  return std::filesystem::is_regular_file(file, failed) &&
+         !mask_file_format(*open_container(file, {})).empty();
+}
+
+/// Writes the mask in the form that the golden file has: as steps, runs or cells.
+void write_array_file(const std::string& file, const Mask& mask, const std::string& golden) {
+  if (is_mask_file(golden)) return write_mask_file(file, mask, {.force = true});
   MaskWriteOptions options;
   options.kind = is_runs(file) ? ArrayKind::kRuns : ArrayKind::kDense;
   options.force = true;
@@ -209,7 +220,7 @@ GoldenResult check_array(const Expected& expected, const Mask& mask, const Golde
   const GoldenResult out =
       compared(fmt::format("{} differs", expected.value), context.load_array(expected.value), mask);
   const bool passed = out.status == Status::kPassed;
-  if (!passed && write_new) write_array_file(new_name(expected.value), mask);
+  if (!passed && write_new) write_array_file(new_name(expected.value), mask, expected.value);
   return out;
 }
 
@@ -338,7 +349,7 @@ std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenC
     check_place(expected.value, context);
     make_folder_of(expected.value);
     if (expected.expect == Expect::kArray) {
-      write_array_file(expected.value, mask);
+      write_array_file(expected.value, mask, expected.value);
     } else {
       write_text_file(expected.value, text_of(entry, expected, mask));
     }

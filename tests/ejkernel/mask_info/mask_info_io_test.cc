@@ -250,7 +250,7 @@ TEST_CASE("reading a stored MaskInfo as a mask also returns the MaskInfo") {
     INFO(name);
     write_mask_info(scratch / name, packed);
     MaskReadOptions any, as_info;
-    any.object = as_info.object = &kStoredMaskInfo;
+    any.objects = as_info.objects = {&kStoredMaskInfo};
     as_info.as = ArrayKind::kMaskInfo;
     for (const MaskReadOptions& options : {any, as_info}) {
       const LoadedMask loaded = read_mask(scratch / name, options);
@@ -262,7 +262,7 @@ TEST_CASE("reading a stored MaskInfo as a mask also returns the MaskInfo") {
   }
   write_mask_info(scratch / "c.npz", causal);
   MaskReadOptions as_info;
-  as_info.object = &kStoredMaskInfo;
+  as_info.objects = {&kStoredMaskInfo};
   CHECK(read_mask(scratch / "c.npz", as_info).mask.count() == 6);
   write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
   as_info.as = ArrayKind::kMaskInfo;

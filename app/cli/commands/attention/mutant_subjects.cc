@@ -52,11 +52,11 @@ constexpr UsualCall kUsual[] = {
 MutantCall call_of(const MutantOptions& options, const std::string& source, Loader& loader) {
   MutantCall call = options.call;
   const Chain steps = loader.chain();
-  std::optional<Chain> whole;
-  if (loader.generates(source)) whole = loader.whole_chain(source, steps);
   const Mask read = loader.read(source).mask;
-  // A generated mask begins as an all-open one, so that its own step can be varied too.
-  call.base = whole ? full_like(read) : read;
+  const auto own = loader.own_steps(source);
+  const auto whole = loader.whole_chain(source, steps);
+  // A SOURCE with steps begins as an all-open one, so that its own steps can be varied too.
+  call.base = whole ? full_like(own->start) : read;
   call.steps = whole ? *whole : steps;
   const Mask mask = maskctl::apply(call.base, call.steps);
   call.batch = options.batch.value_or(mask.batch());

@@ -189,7 +189,7 @@ JudgedCall judged_call(const VerifyOptions& options, Loader& loader) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
-  if (loader.generates(options.call.mask)) {
+  if (loader.own_steps(options.call.mask)) {
     out.steps = loader.whole_chain(options.call.mask, loader.chain());
   }
   return out;

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "maskctl/io/formats/npy/npy.h"
@@ -46,6 +48,9 @@ struct ContainerOutline {
   std::vector<std::string> unreadable = {};  // objects that cannot be opened, and why, one per line
 };
 
+/// A text beside the arrays of a file, with its key.
+using Metadata = std::pair<std::string, std::string>;
+
 /// The named arrays of a file, an archive or a pipe.
 class Container {
  public:
@@ -61,6 +66,8 @@ class Container {
   /// Reads all headers. Call either this or open(), because a pipe can be read only once.
   virtual ContainerOutline outline() = 0;
 
+  /// The texts beside the arrays; only safetensors has them.
+  virtual std::span<const Metadata> metadata() const { return {}; }
   /// True for a format whose files hold one array without a name; its key is "".
   virtual bool holds_one_array() const { return false; }
   /// The key that a text after the colon of a SOURCE means, for formats in which a key can be

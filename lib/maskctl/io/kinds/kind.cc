@@ -37,7 +37,8 @@ constexpr std::array kKinds{ArrayKind::kDense,
                             ArrayKind::kSlices,
                             ArrayKind::kRequestBits,
                             ArrayKind::kTreeBits,
-                            ArrayKind::kPaddedLengths};
+                            ArrayKind::kPaddedLengths,
+                            ArrayKind::kMaskFile};
 
 /// The arrays that say a kind by their names. Kinds with more names stand before those with fewer
 /// of the same.
@@ -161,6 +162,8 @@ std::string_view name(ArrayKind kind) {
       return "tree-bits";
     case ArrayKind::kPaddedLengths:
       return "cu_seqlens-padded";
+    case ArrayKind::kMaskFile:
+      return "mask";
   }
   return "";
 }
@@ -169,7 +172,7 @@ std::span<const ArrayKind> all_kinds() { return kKinds; }
 
 bool is_writable(ArrayKind kind) {
   return kind != ArrayKind::kPositions && kind != ArrayKind::kMaskInfo &&
-         kind != ArrayKind::kTokenTypes;
+         kind != ArrayKind::kTokenTypes && kind != ArrayKind::kMaskFile;
 }
 
 bool has_two_sides(ArrayKind kind) {

@@ -40,12 +40,13 @@ enum class ArrayKind : std::uint8_t {
   kRequestBits,      // packed_custom_mask, qo_indptr, kv_indptr and mask_indptr: FlashInfer
   kTreeBits,         // tree_mask and tree_mask_lens: 64 bits for each token of draft trees
   kPaddedLengths,    // cu_seqlens_q, cu_seqlens_q_padded and those of keys: TransformerEngine
+  kMaskFile,         // a file of steps and the arrays that they read (pipeline/mask_file.h)
 };
 
 /// The name of a kind on the command line: "dense", "padding", "key-padding", "segments",
 /// "positions", "cu_seqlens", "pairs", "bias", "blockmap", "flex", "fa4", "bsr", "bits", "runs",
 /// "mask-info", "token-types", "index-lists", "flashmask", "flashmask-causal", "intervals",
-/// "slices", "request-bits", "tree-bits", "cu_seqlens-padded".
+/// "slices", "request-bits", "tree-bits", "cu_seqlens-padded", "mask".
 std::string_view name(ArrayKind kind);
 /// The names of the arrays without which a container does not hold this kind: "indptr, begin, end
 /// and shape"; empty for kinds of one array, and for those of q and kv.
@@ -57,7 +58,7 @@ std::optional<ArrayKind> kind_of_names(const std::function<bool(std::string_view
 ArrayKind kind_from_name(std::string_view name);
 /// All kinds, in the order of the enumeration.
 std::span<const ArrayKind> all_kinds();
-/// True for kinds that a mask can be written as: all but positions, mask-info and token-types.
+/// True for kinds that write_mask() writes: all but positions, mask-info, token-types and mask.
 bool is_writable(ArrayKind kind);
 /// True for kinds that have one array for queries and one for keys.
 bool has_two_sides(ArrayKind kind);

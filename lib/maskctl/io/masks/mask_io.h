@@ -18,6 +18,7 @@
 #include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/mask_steps.h"
 #include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl {
@@ -53,8 +54,8 @@ struct MaskReadOptions {
   ReadOptions read = {};
   /// Keeps the container open for the next read of one of its arrays; null: it is opened anew.
   ContainerCache* containers = nullptr;
-  /// A kind of object of another library that a container may hold.
-  const ObjectKind* object = nullptr;
+  /// Kinds that layers above this one read: how a container may hold them.
+  std::vector<const ObjectKind*> objects = {};
   /// Called with the fraction of work done, from any thread, but never by two threads at once.
   std::function<void(double fraction)> progress = {};
   /// Called with rows of the first batch and head of a dense mask as they are read, from any thread
@@ -82,6 +83,8 @@ struct LoadedMask {
   std::optional<BlockMapRead> blocks;
   /// The object of another library that was read, if `kind` is one; empty for arrays.
   std::any object;
+  /// The steps that make the mask of an all-open one, if the file has them (kind mask).
+  std::optional<MaskSteps> steps;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1; they count as true
   BiasSeen bias_seen;   // which values closed the cells of a bias
   ArrayFacts facts;     // what was noticed in lists of keys and slices; each has a note too
@@ -90,7 +93,8 @@ struct LoadedMask {
 
 class Container;
 
-/// How to read an object of another library that is stored as the arrays of a group of a container.
+/// How to read what a layer above this one knows: an object of another library, or a mask as steps,
+/// that is stored as the arrays of a group of a container.
 struct ObjectKind {
   ArrayKind kind;
   /// True if the group of the container holds such an object; an empty name means the whole
@@ -112,13 +116,19 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// - "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens and pairs; a SOURCE may be quoted;
 /// - a container (or with a KEY the arrays KEY/...) that holds q and kv and, unless options.as is
 ///   set, nothing else; indptr, begin, end and shape (runs); lists of blocks (flex, fa4, bsr; see
-///   docs/formats.md); or options.object.
+///   docs/formats.md); or one of options.objects.
 /// Dense masks and biases in .npy and safetensors files are streamed: read by several threads from
 /// files, in order from pipes, and held only in packed form. Values other than 0 and 1 in dense and
 /// padding arrays give an Error that names the first one, except in bool arrays: there every
 /// nonzero byte is true, with a note. Values of a bias that are neither open nor closed
 /// (mask/arrays/bias.h) give an Error too. Throws Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
+
+/// How the `format` in the metadata of a file begins that holds a mask as steps; its version
+/// follows. Without an object that reads them, read_mask() refuses these files.
+inline constexpr std::string_view kMaskFileFormat = "maskctl.mask/";
+/// The `format` of a container that begins so; empty if it has none.
+std::string_view mask_file_format(const Container& container);
 
 /// True if a SOURCE is a file with lists of blocks, or names a group of such lists; false for "-".
 bool holds_block_lists(const std::string& source);

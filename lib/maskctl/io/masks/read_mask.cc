@@ -81,9 +81,8 @@ void check_polarity(ArrayKind kind, const MaskReadOptions& options) {
                           name(kind)));
 }
 
-LoadedMask load_object(Container& container, const std::string& group,
+LoadedMask load_object(Container& container, const std::string& group, const ObjectKind& object,
                        const MaskReadOptions& options) {
-  const ObjectKind& object = *options.object;
   check_polarity(object.kind, options);
   LoadedMask out = object.read(container, group, options.read);
   out.kind = object.kind;
@@ -167,21 +166,43 @@ void refuse_several(const Container& container, const ReadOptions& options) {
               {{Remedy::kChooseArray}});
 }
 
+/// Refuses a mask as steps, of which the arrays alone would be read as another mask, and a file
+/// that should be one and is not.
+void refuse_mask_file(const Container& container, const std::string& member,
+                      const MaskReadOptions& options) {
+  const std::string_view format = mask_file_format(container);
+  if (!format.empty() && member.empty()) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("{}: holds a mask as steps ({}), which read_mask_file() reads",
+                            container.name(), printable(format)));
+  }
+  if (!options.as) return;
+  throw Error(Errc::kFormat,
+              fmt::format("{}: {}", container.name(),
+                          member.empty()
+                              ? fmt::format("no format {}1 in its metadata; expected a file that "
+                                            "was written as the kind mask",
+                                            kMaskFileFormat)
+                              : "the kind mask is a whole file; name no array of it"));
+}
+
 /// Loads the array, or the group of arrays, that `member` names in a container. An empty name means
 /// the group of all arrays.
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
   const auto wanted = [&](ArrayKind kind) { return !options.as || *options.as == kind; };
+  for (const ObjectKind* object : options.objects) {
+    if (!one && wanted(object->kind) && object->is_in(container, member)) {
+      return load_object(container, member, *object, options);
+    }
+  }
+  if (wanted(ArrayKind::kMaskFile)) refuse_mask_file(container, member, options);
   if (const auto kind = one ? std::nullopt : grouped_kind(container, member);
       kind && wanted(*kind)) {
     check_polarity(*kind, options);
     return lists_blocks(*kind) ? load_block_lists(container, member, *kind, options)
                                : load_group(container, member, *kind, options);
-  }
-  const ObjectKind* const object = options.object;
-  if (!one && object && wanted(object->kind) && object->is_in(container, member)) {
-    return load_object(container, member, options);
   }
   const bool two_wanted =
       !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);
@@ -242,7 +263,8 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
 /// True if arrays of this kind have axes of the mask (batch, heads, queries, keys).
 bool has_axes(ArrayKind kind) {
   return kind != ArrayKind::kCuSeqlens && kind != ArrayKind::kPairs && kind != ArrayKind::kBits &&
-         kind != ArrayKind::kRuns && kind != ArrayKind::kIntervals && !is_packed(kind);
+         kind != ArrayKind::kRuns && kind != ArrayKind::kIntervals &&
+         kind != ArrayKind::kMaskFile && !is_packed(kind);
 }
 
 void check_shape_option(const std::optional<std::vector<Index>>& shape) {
@@ -268,6 +290,7 @@ LoadedMask in_wanted_shape(const std::string& source, const MaskReadOptions& opt
     });
   }
   if (options.shape) {
+    out.steps.reset();  // they make a mask of the shape in the file
     out.mask =
         named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
   }
@@ -288,6 +311,13 @@ std::optional<TwoSources> two_sources(std::string_view text) {
     return {{second.second, first.second}};
   throw Error(Errc::kInvalidArgument,
               fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
+
+std::string_view mask_file_format(const Container& container) {
+  for (const auto& [key, value] : container.metadata()) {
+    if (key == "format" && value.starts_with(kMaskFileFormat)) return value;
+  }
+  return {};
 }
 
 bool holds_block_lists(const std::string& source) {

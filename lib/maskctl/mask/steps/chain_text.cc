@@ -83,6 +83,13 @@ std::string step_text(Step step) {
 // Arrays of up to this many numbers are written in a chain's text, without a name.
 constexpr Index kMostListed = 64;
 
+/// Whether the text of a chain needs a name for the array.
+bool needs_name(const Field& field, const NamedArray& array, ArrayNames::Sources sources) {
+  if (!is_list(array)) return sources == ArrayNames::Sources::kRename;
+  if (array.empty()) return false;
+  return field.type == FieldType::kSource || array.array.elements() > kMostListed;
+}
+
 }  // namespace
 
 bool ends_bare_value(char c) {
@@ -113,8 +120,9 @@ std::string to_text(Chain chain, std::string_view file) {
   return to_text(chain);
 }
 
-ArrayNames::ArrayNames(std::function<std::string(const std::string& name)> source_of)
-    : source_of_(std::move(source_of)) {}
+ArrayNames::ArrayNames(std::function<std::string(const std::string& name)> source_of,
+                       Sources sources)
+    : source_of_(std::move(source_of)), sources_(sources) {}
 
 void ArrayNames::name(Chain& chain) {
   for (Step& step : chain) {
@@ -122,10 +130,12 @@ void ArrayNames::name(Chain& chain) {
     if (info.chain) name(*info.chain(step));
     for (const Field& field : info.args) {
       const FieldValue value = field.get(step);
+      const auto* mask = std::get_if<NamedMask>(&value);
+      if (mask && sources_ == Sources::kRename) {
+        field.set(step, NamedMask{mask->mask, source_of_(added(mask->mask).name)});
+      }
       const auto* array = std::get_if<NamedArray>(&value);
-      if (!array || array->empty()) continue;
-      if (field.type != FieldType::kSource && array->array.elements() <= kMostListed) continue;
-      if (!is_list(*array)) continue;  // it has the name of its SOURCE
+      if (!array || !needs_name(field, *array, sources_)) continue;
       const std::string_view stem = field.stem.empty() ? field.name : field.stem;
       field.set(step, NamedArray{array->array, source_of_(added(array->array, stem).name)});
     }
@@ -138,6 +148,15 @@ const ArrayNames::Named& ArrayNames::added(const Tensor& array, std::string_view
   if (at != arrays_.end()) return *at;
   arrays_.push_back({fmt::format("{}{}", stem, arrays_.size() + 1), array});
   return arrays_.back();
+}
+
+const ArrayNames::NamedOther& ArrayNames::added(const Mask& mask) {
+  const auto at = std::ranges::find_if(masks_, [&](const NamedOther& seen) {
+    return same_shape(seen.mask, mask) && differing_cells(seen.mask, mask) == 0;
+  });
+  if (at != masks_.end()) return *at;
+  masks_.push_back({fmt::format("mask{}", masks_.size() + 1), mask});
+  return masks_.back();
 }
 
 }  // namespace maskctl

@@ -1,6 +1,7 @@
 // Chains as the text of a pipeline, and the arrays in them as names that such a text can hold.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -33,19 +34,31 @@ class ArrayNames {
     std::string name;  // "ids1"
     Tensor array;
   };
+  struct NamedOther {
+    std::string name;  // "mask1"
+    Mask mask;
+  };
+  /// What becomes of arrays and masks that have the name of the SOURCE they were read from.
+  enum class Sources : std::uint8_t { kKeep, kRename };
 
   /// `source_of` makes what stands in the text from a name: "ids1" may become "mask.npz:ids1".
-  explicit ArrayNames(std::function<std::string(const std::string& name)> source_of);
+  explicit ArrayNames(std::function<std::string(const std::string& name)> source_of,
+                      Sources sources = Sources::kKeep);
 
   void name(Chain& chain);
   const std::vector<Named>& arrays() const { return arrays_; }
+  /// With Sources::kRename, the masks with which steps combine.
+  const std::vector<NamedOther>& masks() const { return masks_; }
 
  private:
   /// The entry of an array. A new array gets an entry named `stem` and a number, such as "ids2".
   const Named& added(const Tensor& array, std::string_view stem);
+  const NamedOther& added(const Mask& mask);
 
   std::function<std::string(const std::string& name)> source_of_;
+  Sources sources_;
   std::vector<Named> arrays_;
+  std::vector<NamedOther> masks_;
 };
 
 }  // namespace maskctl

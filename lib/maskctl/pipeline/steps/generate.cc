@@ -317,8 +317,8 @@ Pipeline parse_generator(std::string_view text) {
   return pipeline;
 }
 
-GeneratedParts parts_of(const Pipeline& pipeline, StepText& step, const StepInfo& info,
-                        const BindContext& context) {
+MaskSteps parts_of(const Pipeline& pipeline, StepText& step, const StepInfo& info,
+                   const BindContext& context) {
   if (info.make == nullptr) {
     const Size size = read_size({pipeline, step, info, context});
     return {start_mask(pipeline, info, size, &info == &kFull, context), {}};
@@ -338,11 +338,11 @@ Generated generate(std::string_view text, const BindContext& context) {
   const StepInfo& info = find_generator(pipeline, step);
   check_bare_size(pipeline, step, info);
   if (&info == &kSegments) return segments({pipeline, step, info, context}, context);
-  GeneratedParts parts = parts_of(pipeline, step, info, context);
+  MaskSteps parts = parts_of(pipeline, step, info, context);
   return maskctl::apply(std::move(parts.start), parts.chain);
 }
 
-std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context) {
+std::optional<MaskSteps> generate_parts(std::string_view text, const BindContext& context) {
   Pipeline pipeline = parse_generator(text);
   StepText& step = pipeline.steps.front();
   const StepInfo& info = find_generator(pipeline, step);

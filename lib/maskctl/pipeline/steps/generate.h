@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/mask_steps.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -30,15 +31,9 @@ using Generated = std::variant<Mask, Tensor>;
 /// Throws PipelineError for errors in the text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// What a mask is generated from: its state at the start, all open or all closed, and a chain with
-/// the step to apply (empty for "full" and "empty").
-struct GeneratedParts {
-  Mask start;
-  Chain chain;
-};
-/// Returns the mask at the start and the step from which generate() would make its mask, without
-/// applying the step; nothing for segment ids.
-std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
+/// Returns the step from which generate() would make its mask (none for "full" and "empty"), and
+/// the mask that it starts from, all open or all closed; nothing for segment ids.
+std::optional<MaskSteps> generate_parts(std::string_view text, const BindContext& context);
 
 /// True for a SOURCE that starts with "gen:".
 bool is_generator(std::string_view source);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/io/formats/npy/npy.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/io/streams/named_arrays.h"
@@ -29,9 +30,9 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;                      // in the order of their data
-  std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__", in order
-  Index data_offset = 0;                                      // from the start of the file
+  std::vector<SafetensorsEntry> entries;  // in the order of their data
+  std::vector<Metadata> metadata;         // "__metadata__", in order
+  Index data_offset = 0;                  // from the start of the file
   Index data_bytes = 0;
 };
 
@@ -76,5 +77,10 @@ class SafetensorsFile {
 /// duplicate, empty or reserved.
 std::vector<std::byte> safetensors_header_bytes(std::span<const ArraySpec> tensors,
                                                 const SafetensorsHeader& kept = {});
+
+/// Writes a file, at a path or "-", with these arrays and texts beside them. An existing file is
+/// kept unless `force` is set.
+void write_safetensors(const std::string& path, std::span<const ArrayRef> arrays,
+                       std::span<const Metadata> metadata, bool force);
 
 }  // namespace maskctl

@@ -20,6 +20,7 @@ class SafetensorsContainer final : public Container {
   const std::string& name() const override { return file_.name(); }
   const std::vector<std::string>& keys() const override { return file_.keys(); }
   bool contains(const std::string& key) const override { return file_.contains(key); }
+  std::span<const Metadata> metadata() const override { return file_.header().metadata; }
   OpenArray open(const std::string& key, const ReadOptions&, std::vector<std::string>&) override {
     return open_array(file_.open(key));
   }
@@ -43,9 +44,10 @@ class SafetensorsContainer final : public Container {
 class NewFile {
  public:
   NewFile(const std::string& path, const TakenNames& taken, std::span<const ArraySpec> tensors,
-          const WriteOptions& options)
+          const WriteOptions& options, std::span<const Metadata> metadata = {})
       : lock_(lock_for_write(path)), old_(file_to_append(path, kSafetensorsFormat, options)) {
     SafetensorsHeader kept;
+    kept.metadata.assign(metadata.begin(), metadata.end());
     if (old_) kept = kept_of(path, taken, options);
     const auto header = safetensors_header_bytes(tensors, kept);
     sink_.emplace(path, WriteOptions{.force = options.force || old_}, ".safetensors");
@@ -89,15 +91,23 @@ class SafetensorsWriter final : public ArrayWriter {
   NewFile file_;
 };
 
-void write_safetensors_file(const std::string& path, const std::string& name,
-                            std::span<const ArrayStream> arrays, const WriteOptions& options) {
-  std::vector<ArraySpec> specs;
-  for (const ArrayStream& array : arrays) specs.push_back(array.spec);
-  NewFile file(path, TakenNames(name, arrays), specs, options);
+void write_streams(NewFile& file, std::span<const ArrayStream> arrays) {
   for (const ArrayStream& array : arrays) {
     array.give([&file](std::span<const std::byte> bytes) { file.write(bytes); });
   }
   file.commit();
+}
+
+std::vector<ArraySpec> specs_of(std::span<const ArrayStream> arrays) {
+  std::vector<ArraySpec> specs;
+  for (const ArrayStream& array : arrays) specs.push_back(array.spec);
+  return specs;
+}
+
+void write_safetensors_file(const std::string& path, const std::string& name,
+                            std::span<const ArrayStream> arrays, const WriteOptions& options) {
+  NewFile file(path, TakenNames(name, arrays), specs_of(arrays), options);
+  write_streams(file, arrays);
 }
 
 /// Recognises a header: a little-endian length below 4 GiB, then a '{'.
@@ -107,6 +117,13 @@ bool is_safetensors(ByteSource& source) {
 }
 
 }  // namespace
+
+void write_safetensors(const std::string& path, std::span<const ArrayRef> arrays,
+                       std::span<const Metadata> metadata, bool force) {
+  const std::vector<ArrayStream> streams = streams_of(arrays);
+  NewFile file(path, TakenNames("", streams), specs_of(streams), {.force = force}, metadata);
+  write_streams(file, streams);
+}
 
 const FileFormat kSafetensorsFormat = {
     .name = ".safetensors",
