@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,7 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/mask_file.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"
 #include "maskctl/translate/given_call.h"
@@ -215,6 +217,24 @@ Source read_named(const std::string& source, const Options& options, const nb::d
   return {attended([&](const WantsStop& wants_stop) {
     return read_source(source, words, sources, wants_stop);
   })};
+}
+
+/// The steps that a file says: their text, the shape that they start from, and what they read by
+/// name; None for other files.
+nb::object steps_of(const Source& source) {
+  if (!source.loaded.steps) return nb::none();
+  const Index unlimited = std::numeric_limits<Index>::max();
+  const NamedSteps named = named_steps(*source.loaded.steps, unlimited);
+  nb::dict read;
+  for (const ArrayNames::Named& one : named.arrays) {
+    read[one.name.c_str()] = nb::cast(Copy{one.array});
+  }
+  for (const ArrayNames::NamedOther& one : named.masks) {
+    read[one.name.c_str()] = nb::cast(of_mask(one.mask));
+  }
+  const Mask& start = named.steps.start;
+  const std::array<Index, 4> shape{start.batch(), start.heads(), start.queries(), start.keys()};
+  return nb::make_tuple(to_text(named.steps.chain), shape, read);
 }
 
 nb::object object_of(const Given& given) {
@@ -432,6 +452,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("dtype", [](const Source& s) { return s.loaded.dtype; })
       .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
       .def_prop_ro("open", &open_cells)
+      .def_prop_ro("steps", &steps_of)
       .def("inverted", &inverted)
       .def("part", &part)
       .def("open_by_block", &open_cells_by_block)

@@ -82,6 +82,13 @@ def _verified(line):
     return VerifyAnswer(*said, _named("obeyed", obeyed), _named("nearest", nearest))
 
 
+def _all_open(b, h, q, k):
+    """The generator of a mask in which all is open."""
+    if b * h == 1 and q == k:
+        return f"gen:full:n={q}"
+    return f"gen:full:q={q},k={k}" if b * h == 1 else f"gen:full:b={b},h={h},q={q},k={k}"
+
+
 def _named(name, source):
     """The mask of cells that have a name and no steps; None for none."""
     return None if source is None else Mask._made(name, source, name, (), {})
@@ -128,7 +135,7 @@ class Mask(Pictured):
             source = _file(array)
             name = text_of("name", source if name is None else name)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
-            return self._set(name, _native.read_source(source, options, {}), name, (), {})
+            return self._of_file(name, _native.read_source(source, options, {}))
         name = "mask" if name is None else text_of("name", name)
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
@@ -155,6 +162,13 @@ class Mask(Pictured):
         self._steps = steps
         self._arrays = arrays  # copies of what the steps name: arrays, and what files hold
         self._result = source if source is not None and not steps else None
+
+    def _of_file(self, name, read):
+        if read.steps is None:
+            return self._set(name, read, name, (), {})
+        pipeline, shape, arrays = read.steps  # as parse() makes it
+        self._set(name, None, _all_open(*shape), (pipeline,) if pipeline else (), arrays)
+        self.notes, self._result = read.notes, read
 
     @classmethod
     def _made(cls, *state):
@@ -184,8 +198,7 @@ class Mask(Pictured):
         b, h, q, k = extents_of(shape)
         if not all(1 <= n < 1 << 31 for n in (b, h, q, k)):
             raise Error(f"shape={shape!r}: expected extents of 1 to {(1 << 31) - 1}")
-        size = f"q={q},k={k}" if b * h == 1 else f"b={b},h={h},q={q},k={k}"
-        word = f"gen:full:n={q}" if b * h == 1 and q == k else f"gen:full:{size}"
+        word = _all_open(b, h, q, k)
         return cls._made(word, None, word, (), {}).apply(text, **arrays)
 
     @classmethod
@@ -320,8 +333,13 @@ class Mask(Pictured):
 
     def save(self, path, kind=None, *, force=False, **options):
         """Writes the mask to a file, .npy, .npz, .safetensors or .h5, for Mask(path) and the command:
-        as cells, or as another `kind`, such as "runs" for large masks, with the options of to()."""
-        run("convert", self, to=text_of("kind", "dense" if kind is None else kind), output=_file(path), force=force, **options)
+        as cells, or as another `kind`, such as "runs" for large masks, with the options of to();
+        as "mask" with its steps and what they read, in a .safetensors that others read too."""
+        how = {"to": text_of("kind", "dense" if kind is None else kind), "output": _file(path), "force": force, **options}
+        if how["to"] == "mask":
+            self._line("convert", (), how).run()  # run() would give the cells without the steps
+        else:
+            run("convert", self, **how)
 
     def translate(self, **options):
         """This mask in the arguments of other libraries: translate(to="flex+sdpa"). A mask that was
