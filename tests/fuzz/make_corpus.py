@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Writes tests/fuzz/corpus: the small files that fuzz targets start from. With --check it compares."""
+import hashlib
 import io
 import json
 import pathlib
+import struct
 import sys
 import zipfile
 
@@ -124,7 +126,7 @@ def add_safetensors():
 KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
          "blockmap", "flex", "fa4", "bsr", "bits", "runs", "mask-info", "token-types", "index-lists",
          "flashmask", "flashmask-causal", "intervals", "slices", "request-bits", "tree-bits",
-         "cu_seqlens-padded"]
+         "cu_seqlens-padded", "mask"]
 
 
 def lists(mask):
@@ -226,6 +228,34 @@ def add_pipeline():
         add("pipeline", f"{number:02}", text.encode())
 
 
+def digest(mask):
+    """The digest of a boolean mask [Q, K], as docs/formats.md defines it."""
+    arrays = runs(mask)
+    plane = hashlib.sha256()
+    for first, last in zip(arrays["indptr"], arrays["indptr"][1:]):
+        for begin, end in zip(arrays["begin"][first:last], arrays["end"][first:last]):
+            plane.update(struct.pack("<ii", begin, end))
+        plane.update(b"\xff" * 4)
+    return hashlib.sha256(b"maskctl mask 1\n" + struct.pack("<4q", 1, 1, *mask.shape) + plane.digest()).hexdigest()
+
+
+def add_mask_file():
+    def mask_file(pipeline, mask, tensors, **more):
+        return safetensors(tensors, {"format": "maskctl.mask/1", "shape": str([1, 1, *mask.shape]),
+                                     "pipeline": pipeline, "digest": digest(mask), "writer": "made", **more})
+
+    bits = {"x/bits": ("U8", np.packbits(causal.ravel(), bitorder="little")), "x/shape": ("I64", np.array([1, 1, 12, 16]))}
+    lists = {f"x/{key}": ("I64" if array.dtype == np.int64 else "I32", array) for key, array in runs(causal).items()}
+    documents = (ids.T == ids) & (ids >= 0) & np.tri(12, dtype=bool)
+    add("mask_file", "steps.safetensors", mask_file("causal:align=bottom-right", causal, {}))
+    add("mask_file", "ids.safetensors", mask_file("doc:ids1 | causal", documents, {"ids1": ("I32", ids)}))
+    add("mask_file", "bits.safetensors", mask_file("and:x", causal, bits))
+    add("mask_file", "runs.safetensors", mask_file("and:x | or:x", causal, lists))
+    add("mask_file", "dense.safetensors", mask_file("and:x", causal, {"x": ("BOOL", causal)}))
+    add("mask_file", "sliced.safetensors",
+        mask_file("and:x | slice:q=2:9,k=0:12", causal[2:9, :12], bits, start="[1, 1, 12, 16]"))
+
+
 def text_array(text):
     return np.frombuffer(text, np.uint8)
 
@@ -296,6 +326,7 @@ add_safetensors()
 add_mask()
 add_pipeline()
 add_manifest()
+add_mask_file()
 add_mask_info()
 add_hdf5()
 add_hdf5_file()
@@ -303,7 +334,8 @@ if sys.argv[1:] == ["--check"]:
     found = {str(p.relative_to(CORPUS)): p.read_bytes() for p in CORPUS.glob("*/*")}
     # Files with compressed members and HDF5 files are not compared: their bytes depend on the
     # versions of libraries.
-    fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors", "manifest")]
+    fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors", "manifest",
+                                                                 "mask_file")]
     wrong = sorted(set(found) ^ set(files)) + [name for name in fixed if found.get(name) != files[name]]
     sys.exit("differs: " + ", ".join(wrong) if wrong else 0)
 for name, data in files.items():
