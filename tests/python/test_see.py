@@ -175,6 +175,22 @@ def test_a_document_that_moves_another_by_a_choice_is_no_look_into_the_future():
     assert one.leaks and one.output == [0, 12] and one.input == [0, 6] and not question(answer, "future").leaks
 
 
+def test_several_tokens_of_another_document_are_no_look_into_the_future():
+    was = TOKENS[0]
+
+    def model(x):  # as above, of two tokens together
+        if len(x) > 1:
+            raise ValueError("one row only")
+        out = through(PACKED)(x)
+        out[:, 12] += ((x[:, 6] != was[6]) & (x[:, 8] != was[8]) & (x[:, 0] == was[0]))[:, None]
+        return out
+
+    answer = maskctl.see(model, TOKENS[:1], segments=IDS, everywhere=True)
+    one = question(answer, "documents")
+    assert one.leaks and one.output == [0, 12] and one.input is None and not question(answer, "future").leaks
+    assert "output 12 moves with several tokens together" in str(answer)
+
+
 def test_a_look_into_the_future_of_one_document_is_found_in_all():
     cells = PACKED | ((np.arange(T) == 14) & (np.arange(T) == 10)[:, None])
     one = question(maskctl.see(through(cells), TOKENS[:1], segments=IDS), "future")

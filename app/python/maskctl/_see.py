@@ -111,12 +111,15 @@ class Sees:
             self._add(_see_questions.of_the_future(shape, given.valid, least))
             return
         verdict = self._verdict(question)
-        if verdict.leaks and (verdict.input is None or verdict.input[1] < verdict.output[1]):
-            # Another document moves the output, by a choice that the question about these did not show.
-            if verdict.input is not None:
+        known = verdict.input is not None and verdict.output is not None
+        if verdict.leaks and verdict.sources is not None and not (known and verdict.input[1] > verdict.output[1]):
+            # It may be another document that moves the output, by a choice that the question about these did not show.
+            own = self._verdict(_see_questions.by_document(verdict, given.ids))
+            if not own.leaks:
                 of = next(n for n, one in enumerate(self.verdicts) if one.name == "documents")
                 self.verdicts[of] = dataclasses.replace(verdict, name="documents", whole=True, asked="")
-            verdict = self._verdict(_see_questions.of_the_future(shape, given.valid, least))
+                own = self._verdict(_see_questions.of_the_future(shape, given.valid, least))
+            verdict = own
         self.verdicts.append(verdict)
 
     def _add(self, question):

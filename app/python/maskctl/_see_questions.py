@@ -112,6 +112,13 @@ def by_entry(question, shape):
     return dataclasses.replace(question, rectangles=_not_empty(pairs))
 
 
+def by_document(verdict, ids):
+    """The question that a verdict is about, where it leaks, document by document. ids [B, T]."""
+    of_each = [ids == document for document in np.unique(ids[ids >= 0])]
+    pairs = [(verdict.sources & one, verdict.targets & one) for one in of_each]
+    return Question(verdict.name, _not_empty(pairs), verdict.whole, verdict.asked)
+
+
 def _not_empty(pairs):
     """The pairs that have both an input and an output in some entry."""
     return [(sources, targets) for sources, targets in pairs if (sources.any(1) & targets.any(1)).any()]
