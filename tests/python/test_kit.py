@@ -126,6 +126,7 @@ def test_no_rule_left_is_an_error(capsys):
 @pytest.mark.parametrize("code, said", [
     ("def attend(case:\n", "SyntaxError: "),
     ("import sys\nsys.exit('no licence')\n", "SystemExit: no licence"),
+    ("import os\nos._exit(5)\n", "exit status 5"),
     ("attend = 3\n", "is of type int; expected a function of a case"),
     ("def attend():\n    pass\n", "is no function of one argument, the case: too many positional arguments"),
     ("def attend(case, scale):\n    pass\n", "missing a required argument: 'scale'"),

@@ -61,6 +61,8 @@ def jax_nn_arguments(case):
     batch, keys = case.key.shape[:2]
     given = {}
     for name, of in case.chain("causal", "window", "kv-lengths"):
+        if "offset" in of:
+            raise Unsupported("no argument for an offset")
         if name == "causal":
             given["is_causal"] = True
         elif name == "window":

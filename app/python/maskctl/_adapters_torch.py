@@ -29,7 +29,8 @@ def _is_causal(q, k, v, case, backend=None):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     case.only("scale")
-    if len(case.chain("causal")) > 1:
+    steps = case.chain("causal")
+    if len(steps) > 1 or any("offset" in given for _, given in steps):
         raise Unsupported("is_causal is the only mask of this adapter")
     with sdpa_kernel(getattr(SDPBackend, backend)) if backend else torch.enable_grad():
         return torch.nn.functional.scaled_dot_product_attention(

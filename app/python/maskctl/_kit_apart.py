@@ -28,8 +28,11 @@ class _Worker:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)})
         finally:
             os.close(theirs)
-        self.process.stdin.write(json.dumps(asked).encode() + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:  # it has ended, which line() says
+            pass
 
     def __enter__(self):
         return self
