@@ -15,6 +15,7 @@ import concurrent.futures
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -108,8 +109,14 @@ class Kit:
         except Exception as error:  # one library that fails does not stop the others
             return message(error)
         if answer["counts"]["refuses"] == answer["counts"]["cases"]:
-            return f"it refuses every case: {answer['cases'][0]['text'].rstrip(':')}"
+            return f"it refuses every case: {shortened(answer['cases'][0]['text'])}"
+        if answer["counts"]["skipped"] == answer["counts"]["cases"]:
+            return f"it answered no case within {seconds:.0f} s"
         return answer
+
+
+def shortened(text, most=140):
+    return text.rstrip(":.") if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " ..."
 
 
 def version(kit, package):
@@ -138,6 +145,21 @@ def where(kit):
         return f"on {torch.cuda.get_device_name()} (torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()})"
     except Exception:
         return f"on {kit.device}"
+
+
+def refusals(answers):
+    """A table of the most frequent messages of each library; what an adapter has no argument for is not among them."""
+    rows = []
+    for name, answer in answers.items():
+        said = {}
+        for case in answer["cases"]:
+            if case["outcome"] == "refuses" and not case["text"].startswith("Unsupported: "):
+                said.setdefault(re.sub(r"[0-9]+|/[^ ]*", "", case["text"]), []).append(case)
+        for cases in sorted(said.values(), key=len, reverse=True)[:3]:
+            text = shortened(cases[0]["text"]).replace("|", "\\|")
+            rows.append(f"| `{name}` | {len(cases)}, as `{cases[0]['id']}` | {text} |")
+    return ["", "## Refusals", "", "What libraries say themselves, most often first, three messages each.", "",
+            "| library | cases | says |", "| --- | --- | --- |"] + rows if rows else []
 
 
 def page(kit, answers, missing):
@@ -169,6 +191,7 @@ def page(kit, answers, missing):
              if all(worst(of_rule(answer, rule["id"])) == "obeys" for answer in answers.values())]
     if whole:
         text += ["", f"All obey {', '.join(f'`{one}`' for one in whole)}."]
+    text += refusals(answers)
     text += ["", "## Other masks and wrong numbers", "", "The smallest case of each sentence.", "",
              "| library | case | is |", "| --- | --- | --- |"]
     for name, answer in answers.items():

@@ -111,6 +111,7 @@ def _transformers(q, k, v, case, kind):
     extra = {}
     if kind == "flex_attention":
         case.only("scale", "soft_cap", "bias")
+        torch._dynamo.reset()  # its compiled kernel is for the shapes of this case, not for those of any
         mask = block_mask(case)
         extra = {"softcap": case.soft_cap, "position_bias": bias}
     else:
