@@ -14,6 +14,7 @@
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/pipeline/parse/grammar.h"
 #include "maskctl/pipeline/steps/bind.h"
@@ -90,6 +91,32 @@ TEST_CASE("recognise prints plain masks as the steps that people write") {
     CHECK(found.residue.cells == 0);
     CHECK_FALSE(found.irregular);
     check_claim(mask, found);
+  }
+}
+
+TEST_CASE("half of ten thousand rows that see nothing are said as rows, not as ids") {
+  for (const std::string text :
+       {"causal", "window:keys=100", "doc:lens=3000+7000", "doc:lens=1000+5000+4000 | causal",
+        "window:keys=100 | sinks:n=4", "chunk:size=64 | causal"}) {
+    INFO(text);
+    std::mt19937 random(9);
+    for (const Index queries : {300, 10'000}) {
+      if (queries < 10'000 && text.starts_with("doc")) continue;
+      step::Region rows{.open = false};
+      for (Index q = 1; q + 1 < queries; ++q) {
+        if (random() % 2 == 0) continue;
+        if (!rows.q.empty() && rows.q.back().end == q) {
+          ++rows.q.back().end;
+        } else {
+          rows.q.push_back({q, q + 1});
+        }
+      }
+      const Mask mask = maskctl::apply(made(text, full(queries, queries)), Step(rows));
+      const Recognised found = recognise(mask);
+      CHECK(found.residue.cells == 0);
+      const bool said = to_text(found.chain) == text + " | " + to_text(Chain{Step(rows)});
+      CHECK(said);
+    }
   }
 }
 

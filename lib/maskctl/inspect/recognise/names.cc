@@ -14,6 +14,8 @@
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
@@ -180,9 +182,33 @@ void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>&
   forms.push_back({rule});
 }
 
+/// Returns what the runs of classes, in ascending order, leave out of a range.
+std::vector<Range> outside(const std::vector<ClassRun>& runs, Range all) {
+  std::vector<Range> out;
+  Index at = all.begin;
+  const auto leave_out = [&](Index end) {
+    if (at < end) out.push_back({at, end});
+  };
+  for (const ClassRun& run : runs) {
+    leave_out(run.at.begin);
+    at = run.at.end;
+  }
+  leave_out(all.end);
+  return out;
+}
+
+/// Adds steps that close the rows, and the columns, in which no class has a cell.
+void close_forms(const Classes& classes, const Extent& extent, std::vector<Step>& forms) {
+  std::vector<Range> rows = outside(classes.q, {0, extent.queries});
+  std::vector<Range> columns = outside(classes.k, {0, extent.keys});
+  if (!rows.empty()) forms.push_back({step::Region{false, std::move(rows), {}}});
+  if (!columns.empty()) forms.push_back({step::Region{false, {}, std::move(columns)}});
+}
+
 std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   const auto& classes = std::get<Classes>(move.rule);
   std::vector<Step> plain = pad_forms(hull_of(*move.open), extent);
+  close_forms(classes, extent, plain);
   if (classes.count > 0) {
     const Index stride = common_stride(*move.open);
     if (stride > 1) plain.push_back({step::Dilated{stride}});
@@ -229,6 +255,17 @@ void name_sinks(Chain& chain) {
     const auto* prefix = step.get_if<step::Prefix>();
     if (prefix && prefix->n <= kMostSinks) step = {step::Sinks{prefix->n}};
   }
+}
+
+/// Writes closed rows and columns, whose list may be long, behind all other steps where these only
+/// close cells too, so that the order makes no difference.
+void name_regions_last(Chain& chain) {
+  const bool commute = std::ranges::all_of(chain, [](const Step& step) {
+    const Meets meets = step.row().meets(step);
+    return meets == Meets::kKeeps || meets == Meets::kCloses;
+  });
+  if (!commute) return;
+  std::ranges::stable_partition(chain, [](const Step& step) { return !step.is<step::Region>(); });
 }
 
 /// Returns an all-open mask to which all chains in `parts` except number `without` are applied.
@@ -302,6 +339,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
   Chain chain;
   for (Chain& part : parts) std::ranges::move(part, std::back_inserter(chain));
   name_sinks(chain);
+  name_regions_last(chain);
   return chain;
 }
 
