@@ -59,7 +59,8 @@ CheckedSource read_checked(const std::string& name, Loader& loader, RowsSink row
   out.checked.start = loaded.mask;
   out.checked.reading = {loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min,
                          loaded.facts};
-  const bool padded = loaded.kind == ArrayKind::kPaddedLengths;
+  const bool padded =
+      loaded.kind == ArrayKind::kPaddedLengths || loaded.kind == ArrayKind::kRaggedOffsets;
   if ((loaded.kind == ArrayKind::kSegments || padded) && loaded.q_segment_ids) {
     out.checked.own_documents =
         DocumentSource{DocumentForm::kSegments, *loaded.q_segment_ids, loaded.kv_segment_ids,

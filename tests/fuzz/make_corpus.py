@@ -126,7 +126,7 @@ def add_safetensors():
 KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
          "blockmap", "flex", "fa4", "bsr", "bits", "runs", "mask-info", "token-types", "index-lists",
          "flashmask", "flashmask-causal", "intervals", "slices", "request-bits", "tree-bits",
-         "cu_seqlens-padded", "mask"]
+         "cu_seqlens-padded", "ragged-offsets", "mask"]
 
 
 def lists(mask):
@@ -178,9 +178,13 @@ def add_mask():
                                k_ranges=i32([0, 4], [0, 8], [3, 9], [0, 16]), attn_type_map=i32(0, 1, 2, 3))},
         "request-bits": {"two": npz(packed_custom_mask=np.arange(12, dtype=np.uint8), qo_indptr=i32(0, 5, 12),
                                     kv_indptr=i32(0, 8, 16), mask_indptr=i32(0, 5, 12))},
-        "tree-bits": {"two": npz(tree_mask=np.array([1, 3, 5, 1, 3], np.uint64), tree_mask_lens=i32(0, 3, 5))},
+        "tree-bits": {"two": npz(tree_mask=np.array([1, 3, 5, 1, 3], np.uint64), tree_mask_lens=i32(0, 3, 5)),
+                      "prefix": npz(tree_mask=np.array([1, 3, 1], np.uint64), tree_mask_lens=i32(0, 2, 3),
+                                    prefix_len=i32(7))},
         "cu_seqlens-padded": {"four": npz(cu_seqlens_q=i32(0, 3, 8), cu_seqlens_kv=i32(0, 5, 9),
                                           cu_seqlens_q_padded=i32(0, 4, 12), cu_seqlens_kv_padded=i32(0, 8, 16))},
+        "ragged-offsets": {"two": npz(seq_len_q=i32(3, 5), seq_len_kv=i32(5, 4), q_ragged_offset=i32(0, 8, 24),
+                                      k_ragged_offset=i32(0, 8, 16), token_elements=i32(2, 1))},
     }
     more = {"bias": [0, 1], "padding": [0, 32], "key-padding": [1, 0], "cu_seqlens": [0, 1], "pairs": [1, 2],
             "blockmap": [5, 4, 8], "bits": [1], "segments": [0, 16], "flex": [4, 5], "bsr": [5],

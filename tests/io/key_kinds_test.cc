@@ -20,10 +20,10 @@ using namespace maskctl::test;
 namespace {
 
 constexpr Index kKeyBytes = Index{1} << 30;
-constexpr std::array kKeyKinds{ArrayKind::kIndexLists,      ArrayKind::kFlashmask,
-                               ArrayKind::kFlashmaskCausal, ArrayKind::kIntervals,
-                               ArrayKind::kSlices,          ArrayKind::kRequestBits,
-                               ArrayKind::kTreeBits,        ArrayKind::kPaddedLengths};
+constexpr std::array kKeyKinds{
+    ArrayKind::kIndexLists, ArrayKind::kFlashmask,     ArrayKind::kFlashmaskCausal,
+    ArrayKind::kIntervals,  ArrayKind::kSlices,        ArrayKind::kRequestBits,
+    ArrayKind::kTreeBits,   ArrayKind::kPaddedLengths, ArrayKind::kRaggedOffsets};
 
 /// A plane of one of several forms: bands, documents, columns with gaps, single cells.
 PlanePtr drawn_plane(std::mt19937& random, Index q, Index k) {
@@ -82,8 +82,10 @@ TEST_CASE("kinds of sparse kernels: 1000 drawn masks come back, or as the mask t
     const Mask mask = drawn_mask(random, round % 2 == 0);
     for (std::size_t i = 0; i < kKeyKinds.size(); ++i) {
       const ArrayKind kind = kKeyKinds[i];
-      const bool square = kind == ArrayKind::kFlashmaskCausal || kind == ArrayKind::kTreeBits;
-      if (square && mask.queries() != mask.keys()) continue;
+      if (kind == ArrayKind::kFlashmaskCausal && mask.queries() != mask.keys()) continue;
+      const Index prefix = mask.keys() - mask.queries();
+      const bool behind = prefix == 0 || (prefix > 0 && mask.batch() == 1);
+      if (kind == ArrayKind::kTreeBits && !behind) continue;
       CAPTURE(round, name(kind), shape_text(mask));
       MaskWriteOptions options;
       options.kind = kind;
@@ -124,8 +126,13 @@ TEST_CASE("kinds of sparse kernels: families come back exactly") {
            Row{ArrayKind::kFlashmask, "prefix", combine(Op::kOr, causal, sinks)},
            Row{ArrayKind::kFlashmask, "two-sided window", diagonal_band(32, 32, -3, 4)},
            Row{ArrayKind::kTreeBits, "causal documents", combine(Op::kAnd, documents, causal)},
+           Row{ArrayKind::kTreeBits, "causal tokens behind a prefix",
+               diagonal_band(32, 72, -kUnbounded, 40)},
            Row{ArrayKind::kPaddedLengths, "documents", documents},
            Row{ArrayKind::kPaddedLengths, "documents with gaps",
+               combine(Op::kOr, rectangle(32, 32, {2, 9}, {4, 8}),
+                       rectangle(32, 32, {9, 20}, {12, 30}))},
+           Row{ArrayKind::kRaggedOffsets, "documents with gaps",
                combine(Op::kOr, rectangle(32, 32, {2, 9}, {4, 8}),
                        rectangle(32, 32, {9, 20}, {12, 30}))},
        }) {
@@ -139,15 +146,15 @@ TEST_CASE("kinds of sparse kernels: families come back exactly") {
   }
 }
 
-TEST_CASE("draft trees: 1000 drawn trees come back from 64 bits a token") {
+TEST_CASE("draft trees: 1000 drawn trees, behind a prefix too, come back from 64 bits a token") {
   std::mt19937 random(65);
   for (int round = 0; round < rounds(1000); ++round) {
     const auto pick = twin::pick_from(random);
     const Index trees = pick(1, 4);
     Int64s lens{0};
     for (Index t = 0; t < trees; ++t) lens.push_back(lens.back() + pick(1, 64));
-    const Index n = lens.back();
-    Cells expected(as_size(n * n));
+    const Index n = lens.back(), prefix = pick(0, 1) * pick(1, 200), keys = prefix + n;
+    Cells expected(as_size(n * keys));
     std::vector<std::uint64_t> words;
     for (std::size_t t = 0; t + 1 < lens.size(); ++t)
       for (Index i = lens[t]; i < lens[t + 1]; ++i) {
@@ -155,15 +162,17 @@ TEST_CASE("draft trees: 1000 drawn trees come back from 64 bits a token") {
         std::uint64_t word = std::uint64_t{1} << (i - lens[t]);
         if (parent >= 0) word |= words[as_size(parent)];
         words.push_back(word);
+        for (Index j = 0; j < prefix; ++j) expected[as_size(i * keys + j)] = 1;
         for (Index j = lens[t]; j < lens[t + 1]; ++j)
-          expected[as_size(i * n + j)] = word >> (j - lens[t]) & 1;
+          expected[as_size(i * keys + prefix + j)] = word >> (j - lens[t]) & 1;
       }
     const TreeBits bits{tensor_of(DType::kUInt64, {n}, words),
-                        int_tensor({trees + 1}, lens, DType::kInt32)};
+                        int_tensor({trees + 1}, lens, DType::kInt32), prefix};
     const Mask mask = mask_from_tree_bits(bits);
-    CAPTURE(round, lens);
+    CAPTURE(round, lens, prefix);
     REQUIRE(cells_of(mask) == expected);
     const NearestTrees back = nearest_tree_bits(mask);
+    REQUIRE(back.bits.prefix == prefix);
     REQUIRE(differing_cells(back.mask, mask) == 0);
     REQUIRE(std::ranges::equal(back.bits.lens.as<std::int32_t>(), bits.lens.as<std::int32_t>()));
   }
@@ -363,6 +372,16 @@ TEST_CASE("kinds of sparse kernels: arrays that do not fit are refused in one li
   CHECK(contains(trees(65, {0, 65}, 0), "tree 0 has 65 tokens"));
   CHECK(contains(trees(3, {0, 2}, 0), "tree_mask_lens ends at 2; tree_mask has 3 rows"));
   CHECK(contains(trees(2, {0, 2}, 4), "tree 0, token 0: bits behind its 2 tokens are set"));
+  const auto prefix = [](Index keys) {
+    const Tensor row = tensor_of(DType::kUInt64, {1}, std::vector<std::uint64_t>{1});
+    return error_of([&] { mask_from_tree_bits({row, i32({0, 1}), keys}); });
+  };
+  CHECK(contains(prefix(-1), "a prefix of -1 keys; expected at least 0"));
+  CHECK(contains(prefix(Index{1} << 40), "a mask has at most 2147483647 keys"));
+  const PlanePtr plane = rectangle(2, 3, {0, 2}, {0, 3});
+  const Mask batch = Mask::make(2, 1, 2, 3, [&](Index, Index) { return plane; });
+  CHECK(contains(error_of([&] { convert_mask(batch, {.kind = ArrayKind::kTreeBits}); }),
+                 "trees that lie end to end share their prefix"));
 
   const auto padded = [](std::vector<std::int32_t> real, std::vector<std::int32_t> places) {
     return error_of([&] {

@@ -32,7 +32,7 @@ def judged(mask, **options):
 
 KINDS = ["dense", "bias", "padding", "key-padding", "segments", "cu_seqlens", "pairs", "bits", "runs"]
 SPARSE_KINDS = ["index-lists", "flashmask", "flashmask-causal", "intervals", "slices", "request-bits", "tree-bits",
-                "cu_seqlens-padded"]
+                "cu_seqlens-padded", "ragged-offsets"]
 BLOCK_KINDS = ["blockmap", "flex", "fa4", "bsr"]
 OPTIONS = {**{kind: {} for kind in KINDS}, **{kind: {"lossy": True} for kind in SPARSE_KINDS}, **{kind: {"block": "2x4", "lossy": True} for kind in BLOCK_KINDS}}
 

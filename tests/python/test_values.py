@@ -229,7 +229,8 @@ def test_a_flag_that_is_false_is_not_set(unset):
 
 
 @pytest.mark.parametrize("kind", ["runs", "segments", "cu_seqlens", "blockmap", "flex", "fa4", "bsr", "index-lists",
-                                  "flashmask", "intervals", "slices", "request-bits", "tree-bits", "cu_seqlens-padded"])
+                                  "flashmask", "intervals", "slices", "request-bits", "tree-bits", "cu_seqlens-padded",
+                                  "ragged-offsets"])
 def test_arrays_that_to_returns_are_read_back(kind):
     mask = Mask.parse("doc:lens=4+4", 8)
     given = mask.to(kind, **({"block": "2x4"} if kind in ("blockmap", "flex", "fa4", "bsr") else {}))

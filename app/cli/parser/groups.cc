@@ -98,12 +98,13 @@ void declare_transforms(OptionList& list, SourceOptions& source) {
 void declare_source(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     declare_transforms(list, source);
-    list.value(
-        "--as", "KIND",
-        fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too, as do "
-                    "flex:, fa4: and bsr:QxK where the arrays do not; index-lists:QxK lists blocks",
-                    joined(kind_names(), ", ")),
-        [&source](const std::string& text) { read_as(text, "--as", source); });
+    list.value("--as", "KIND",
+               fmt::format(
+                   "how to read the array: {}; blockmap:QxK gives its blocks too, as do "
+                   "flex:, fa4: and bsr:QxK where the arrays do not; index-lists:QxK lists blocks, "
+                   "and ragged-offsets:QxK gives the elements of a query and of a key",
+                   joined(kind_names(), ", ")),
+               [&source](const std::string& text) { read_as(text, "--as", source); });
     static constexpr std::string_view kKeep[] = {"0", "1"};
     list.choice("--keep-value", kKeep, "the value that may attend (1)",
                 [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
@@ -164,7 +165,8 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
 void read_as(const std::string& text, const std::string& option, SourceOptions& source) {
   // Nothing to set: untyped elements of two bytes are read as bf16 anyway.
   if (text == "bf16" || text == "bfloat16") return;
-  static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex", "fa4", "bsr", "index-lists"};
+  static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex",        "fa4",
+                                                   "bsr",      "index-lists", "ragged-offsets"};
   const std::string kind = text.substr(0, text.find(':'));
   if (kind.size() < text.size() && std::ranges::count(kOfBlocks, kind) > 0) {
     source.as = parse_kind(kind, option);

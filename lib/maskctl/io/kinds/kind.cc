@@ -38,6 +38,7 @@ constexpr std::array kKinds{ArrayKind::kDense,
                             ArrayKind::kRequestBits,
                             ArrayKind::kTreeBits,
                             ArrayKind::kPaddedLengths,
+                            ArrayKind::kRaggedOffsets,
                             ArrayKind::kMaskFile};
 
 /// The arrays that say a kind by their names. Kinds with more names stand before those with fewer
@@ -54,7 +55,8 @@ constexpr std::array kNames{
     NamesOfKind{ArrayKind::kSlices, {"q_ranges", "k_ranges"}},
     NamesOfKind{ArrayKind::kRequestBits, {"packed_custom_mask", "qo_indptr", "kv_indptr"}},
     NamesOfKind{ArrayKind::kTreeBits, {"tree_mask", "tree_mask_lens"}},
-    NamesOfKind{ArrayKind::kPaddedLengths, {"cu_seqlens_q", "cu_seqlens_q_padded"}}};
+    NamesOfKind{ArrayKind::kPaddedLengths, {"cu_seqlens_q", "cu_seqlens_q_padded"}},
+    NamesOfKind{ArrayKind::kRaggedOffsets, {"seq_len_q", "q_ragged_offset"}}};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -162,6 +164,8 @@ std::string_view name(ArrayKind kind) {
       return "tree-bits";
     case ArrayKind::kPaddedLengths:
       return "cu_seqlens-padded";
+    case ArrayKind::kRaggedOffsets:
+      return "ragged-offsets";
     case ArrayKind::kMaskFile:
       return "mask";
   }
@@ -182,7 +186,8 @@ bool has_two_sides(ArrayKind kind) {
 
 bool is_packed(ArrayKind kind) {
   return kind == ArrayKind::kSlices || kind == ArrayKind::kRequestBits ||
-         kind == ArrayKind::kTreeBits || kind == ArrayKind::kPaddedLengths;
+         kind == ArrayKind::kTreeBits || kind == ArrayKind::kPaddedLengths ||
+         kind == ArrayKind::kRaggedOffsets;
 }
 
 std::string array_names(ArrayKind kind) {

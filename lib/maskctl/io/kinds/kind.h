@@ -40,13 +40,14 @@ enum class ArrayKind : std::uint8_t {
   kRequestBits,      // packed_custom_mask, qo_indptr, kv_indptr and mask_indptr: FlashInfer
   kTreeBits,         // tree_mask and tree_mask_lens: 64 bits for each token of draft trees
   kPaddedLengths,    // cu_seqlens_q, cu_seqlens_q_padded and those of keys: TransformerEngine
+  kRaggedOffsets,    // seq_len_q, q_ragged_offset and those of keys: cuDNN
   kMaskFile,         // a file of steps and the arrays that they read (pipeline/mask_file.h)
 };
 
 /// The name of a kind on the command line: "dense", "padding", "key-padding", "segments",
 /// "positions", "cu_seqlens", "pairs", "bias", "blockmap", "flex", "fa4", "bsr", "bits", "runs",
 /// "mask-info", "token-types", "index-lists", "flashmask", "flashmask-causal", "intervals",
-/// "slices", "request-bits", "tree-bits", "cu_seqlens-padded", "mask".
+/// "slices", "request-bits", "tree-bits", "cu_seqlens-padded", "ragged-offsets", "mask".
 std::string_view name(ArrayKind kind);
 /// The names of the arrays without which a container does not hold this kind: "indptr, begin, end
 /// and shape"; empty for kinds of one array, and for those of q and kv.
@@ -63,7 +64,8 @@ bool is_writable(ArrayKind kind);
 /// True for kinds that have one array for queries and one for keys.
 bool has_two_sides(ArrayKind kind);
 /// True for kinds of several sequences end to end, which have one batch and head: slices,
-/// request-bits, tree-bits and cu_seqlens-padded. Batches are laid end to end to write them.
+/// request-bits, tree-bits, cu_seqlens-padded and ragged-offsets. Batches are laid end to end to
+/// write them.
 bool is_packed(ArrayKind kind);
 /// True for flex, fa4 and bsr, whose arrays list blocks. Together with blockmap these are the kinds
 /// of blocks.

@@ -62,6 +62,7 @@ void check_dtype(ArrayKind kind, DType dtype) {
     case ArrayKind::kRequestBits:
     case ArrayKind::kTreeBits:
     case ArrayKind::kPaddedLengths:
+    case ArrayKind::kRaggedOffsets:
       return refuse(fmt::format(
           "arrays of {} have types of their own; a dtype is for single arrays", name(kind)));
     default:
@@ -284,6 +285,7 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
       convert_group(out, options);
       break;
     case ArrayKind::kPaddedLengths:
+    case ArrayKind::kRaggedOffsets:
       convert_group(out, options);
       allow_causal(out);
       break;

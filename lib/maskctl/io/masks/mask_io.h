@@ -42,7 +42,7 @@ struct MaskReadOptions {
   /// The segment id of padding, which sees nothing.
   std::int32_t pad_id = -1;
   /// The block size of a block map, of lists of blocks that are stored without it, and of index
-  /// lists whose entries are blocks.
+  /// lists whose entries are blocks; for ragged offsets, the elements of a query and of a key.
   std::optional<BlockSize> block = {};
   /// For arrays of floats: an element at or below this number is closed, any other finite one open.
   std::optional<double> closed_below = {};

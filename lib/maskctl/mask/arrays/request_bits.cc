@@ -166,6 +166,12 @@ Tensor int32_list(const std::vector<Index>& values) {
   return out;
 }
 
+Tensor int64_list(const std::vector<Index>& values) {
+  Tensor out(DType::kInt64, {std::ssize(values)});
+  std::ranges::copy(values, out.as<std::int64_t>().begin());
+  return out;
+}
+
 Mask mask_from_request_bits(const RequestBits& bits, std::optional<Index> queries,
                             std::optional<Index> keys, Index max_bytes) {
   const RequestPlaces places(bits);
@@ -230,10 +236,20 @@ Mask mask_from_tree_bits(const TreeBits& bits) {
     refuse_requests(fmt::format("tree {} has {} tokens; a row of {} bits holds no more than these",
                                 t - 1, lens[t] - lens[t - 1], kTreeTokens));
   }
+  constexpr Index kMostKeys = std::numeric_limits<std::int32_t>::max();
+  if (bits.prefix < 0) {
+    refuse_requests(fmt::format("a prefix of {} keys; expected at least 0", bits.prefix));
+  }
+  if (bits.prefix > kMostKeys - tokens) {
+    throw Error(Errc::kLimit, fmt::format("a prefix of {} keys before {} tokens; a mask has at "
+                                          "most {} keys",
+                                          bits.prefix, tokens, kMostKeys));
+  }
   std::vector<std::uint64_t> rows(as_size(tokens));
   std::ranges::copy(bits.rows.bytes(), std::as_writable_bytes(std::span(rows)).begin());
   constexpr Index kInMemory = std::numeric_limits<Index>::max();
-  return Mask(filled_lists(tokens, tokens, 1, {kInMemory}, [&](Index row, std::vector<Run>& runs) {
+  const Index keys = bits.prefix + tokens;
+  return Mask(filled_lists(tokens, keys, 1, {kInMemory}, [&](Index row, std::vector<Run>& runs) {
     const auto next = std::ranges::upper_bound(lens, row);
     const Index first = next[-1], size = *next - first;
     const std::uint64_t word = rows[as_size(row)];
@@ -241,17 +257,23 @@ Mask mask_from_tree_bits(const TreeBits& bits) {
       refuse_requests(fmt::format("tree {}, token {}: bits behind its {} tokens are set",
                                   next - lens.begin() - 1, row - first, size));
     }
-    add_moved({&word, 1}, first, runs);
+    const std::size_t from = runs.size();
+    if (bits.prefix > 0) runs.push_back({0, static_cast<std::int32_t>(bits.prefix)});
+    add_moved({&word, 1}, bits.prefix + first, runs);
+    if (runs.size() < from + 2 || runs[from].end != runs[from + 1].begin) return;
+    runs[from].end = runs[from + 1].end;  // runs do not touch
+    runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(from) + 1);
   }));
 }
 
 NearestTrees nearest_tree_bits(const Mask& mask) {
-  const PlanePtr& plane = mask.plane(0, 0);
-  const Index tokens = mask.queries();
-  if (tokens != mask.keys()) {
-    throw Error(Errc::kShape, fmt::format("{} queries and {} keys; trees of tokens have as many",
+  const Index tokens = mask.queries(), prefix = mask.keys() - tokens;
+  if (prefix < 0) {
+    throw Error(Errc::kShape, fmt::format("{} queries and {} keys; trees of tokens have as many, "
+                                          "and a prefix more keys",
                                           tokens, mask.keys()));
   }
+  const PlanePtr plane = mask.plane(0, 0)->sliced({0, tokens}, {prefix, mask.keys()});
   // The last token that is joined with a token, as it sees it or is seen by it.
   std::vector<Index> joined(as_size(tokens));
   for (Index t = 0; t < tokens; ++t) joined[as_size(t)] = t;
@@ -267,7 +289,7 @@ NearestTrees nearest_tree_bits(const Mask& mask) {
     last = std::max(last, joined[as_size(t)]);
     if (last == t || t + 1 - lens.back() == kTreeTokens) lens.push_back(t + 1);
   }
-  NearestTrees out{{Tensor(DType::kUInt64, {tokens}), int32_list(lens)}, {}};
+  NearestTrees out{{Tensor(DType::kUInt64, {tokens}), int32_list(lens), prefix}, {}};
   const auto rows = out.bits.rows.as<std::uint64_t>();
   for (std::size_t t = 0; t + 1 < lens.size(); ++t) {
     const Range tree{lens[t], lens[t + 1]};

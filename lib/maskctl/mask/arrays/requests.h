@@ -1,5 +1,5 @@
 // Masks of requests that lie end to end, each with queries and keys of its own, as servers batch
-// them: bits by request, bits of draft trees, and real beside padded lengths.
+// them: bits by request, bits of draft trees, and real beside padded lengths or offsets.
 #pragma once
 
 #include <optional>
@@ -33,19 +33,21 @@ Mask mask_from_request_bits(const RequestBits& bits, std::optional<Index> querie
 RequestBits request_bits_from_mask(const Mask& mask, Index max_bytes);
 
 /// Bits of draft trees: tree t has the tokens [lens[t], lens[t+1]), at most 64; bit j of rows[i],
-/// an integer of 64 bits, opens the j-th token of the tree for token i. The keys before a tree,
-/// which kernels open for all its tokens, are not in these arrays. Source:
-/// vllm-project/flash-attention#81, flash_fwd_params_tree (tree_mask, tree_mask_lens): its headers
-/// were read, not its kernel; that the lowest bit is the first token is not confirmed.
+/// an integer of 64 bits, opens the j-th token of the tree for token i. The first `prefix` keys,
+/// which kernels open for all tokens, have no bits. Source: vllm-project/flash-attention#81,
+/// flash_fwd_params_tree (tree_mask, tree_mask_lens): its headers were read, not its kernel; that
+/// the lowest bit is the first token is not confirmed.
 struct TreeBits {
   Tensor rows, lens;
+  Index prefix = 0;
 };
-/// The mask of draft trees, of one batch and head, Q = K. Throws Error(kShape) or Error(kFormat)
-/// for arrays that do not fit each other, trees above 64 tokens, and bits behind the last token.
+/// The mask of draft trees, of one batch and head, with `prefix` keys more than queries. Throws
+/// Error(kShape) or Error(kFormat) for arrays that do not fit each other, trees above 64 tokens, a
+/// negative prefix, and bits behind the last token; Error(kLimit) for more keys than masks have.
 Mask mask_from_tree_bits(const TreeBits& bits);
-/// The trees that come nearest to a mask of one batch and head: the fewest tokens that see only
-/// each other; of more than 64, the first 64 are a tree, and so on. Throws Error(kShape) for Q !=
-/// K.
+/// The trees that come nearest to a mask of one batch and head, behind a prefix of the keys that it
+/// has more than queries: the fewest tokens that see only each other; of more than 64, the first 64
+/// are a tree, and so on. Throws Error(kShape) for fewer keys than queries.
 struct NearestTrees {
   TreeBits bits;
   Mask mask;
@@ -76,8 +78,25 @@ struct NearestLengths {
 /// nearest_cu_seqlens(), where tokens between documents are padding of the one before them.
 NearestLengths nearest_padded_lengths(const Mask& mask);
 
-/// The values as an array [N] of int32.
+/// Offsets of a packed batch of B sequences: sequence b has q_lens[b] queries, from element q[b] of
+/// the queries' array on, whose tokens have q_elements elements each, and keys likewise; the tokens
+/// up to q[b + 1] are padding. Lengths are [B] or [B,1,1,1], offsets [B+1] or [B+1,1,1,1].
+/// Source: cudnn-frontend (90311ac), docs/operations/Attention.md: "Packed layout", seq_len_q,
+/// seq_len_kv and set_ragged_offset(), in elements, not bytes; the last is the end of the array.
+/// With a multiplier of offsets (cudnn-frontend 1.25), a token has as many fewer elements.
+struct RaggedOffsets {
+  Tensor q_lens, k_lens, q, k;
+  Index q_elements, k_elements;
+};
+/// The lengths that the offsets say. Throws Error(kShape) or Error(kInvalidArgument) for arrays
+/// that do not fit each other and for offsets inside a token, naming array and entry.
+PaddedLengths lengths_of_ragged(const RaggedOffsets& ragged);
+/// Offsets in tokens: as if a token had one element.
+RaggedOffsets ragged_of_lengths(const PaddedLengths& lengths);
+
+/// The values as an array [N] of int32, and of int64.
 Tensor int32_list(const std::vector<Index>& values);
+Tensor int64_list(const std::vector<Index>& values);
 
 /// The batch entries of a mask end to end, as one batch and head: any head opens a cell. Throws
 /// Error(kLimit) when the runs of keys of several entries take more than max_bytes.
