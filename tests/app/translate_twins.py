@@ -33,6 +33,61 @@ def tensor(values, *_, **__):
     return np.asarray(values).view(Tensor)
 
 
+class Scalar(int):
+    """A number that is no vector, which nothing but an index may be."""
+
+
+class Ssa:
+    """CuTe's TensorSSA of one element, as the mask functions of flash-attn 4 use it: no Python number may meet it, a
+    condition is no number, and it has no "not"."""
+
+    def __init__(self, value, is_condition=False):
+        self.value, self.is_condition = int(value), is_condition
+
+    def __getitem__(self, index):
+        assert index == 0 and not self.is_condition
+        return Scalar(self.value)
+
+    def condition(self):
+        assert self.is_condition
+        return bool(self.value)
+
+    def __bool__(self):
+        raise TypeError("a vector is not true or false")
+
+
+def _ssa_operator(name, of_conditions, gives_condition):
+    def operate(a, b):
+        assert isinstance(b, Ssa) and a.is_condition == b.is_condition == of_conditions
+        return Ssa(getattr(int, name)(a.value, b.value), gives_condition)
+    setattr(Ssa, name, operate)
+
+
+for _name in ("__add__", "__sub__", "__floordiv__", "__mod__"):
+    _ssa_operator(_name, False, False)
+for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
+    _ssa_operator(_name, False, True)
+for _name in ("__and__", "__or__"):
+    _ssa_operator(_name, True, True)
+
+
+class AuxTensor:
+    """An array that a mask function reads, element by element."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __getitem__(self, indices):
+        indices = indices if isinstance(indices, tuple) else (indices,)
+        assert len(indices) == self.values.ndim and all(type(i) in (int, Scalar) and i >= 0 for i in indices)
+        return Scalar(self.values[tuple(map(int, indices))])
+
+
+def scalar_to_ssa(value, dtype):
+    assert type(value) in (int, Scalar) and dtype == "Int32"
+    return Ssa(value)
+
+
 class Sized:
     """q or k of some length: the axes that hold it in one library or another."""
 
@@ -187,6 +242,13 @@ class Twins:
         """A function of b, h, q_idx and kv_idx on every cell of head 0: [batch, queries, keys]."""
         shape = (self.queries, self.keys)
         return np.stack([np.broadcast_to(function(b, 0, i, j), shape) for b in range(self.batch)])
+
+    # flash-attn 4: the function has vectors of one element, Int32 or conditions, and no other numbers.
+    def fa4_func(self, q, k, v, mask_mod, aux_tensors=()):
+        lengths = types.SimpleNamespace(seqlen_q=Scalar(self.queries), seqlen_k=Scalar(self.keys))
+        arrays = [AuxTensor(np.asarray(array)) for array in aux_tensors]
+        self.mask = np.array([[[mask_mod(Ssa(b), Ssa(0), Ssa(i), Ssa(j), lengths, arrays).condition()
+                                for j in range(self.keys)] for i in range(self.queries)] for b in range(self.batch)])
 
     # splash: both sides are inclusive, None is unbounded, the offset is added to the query.
     def local(self, shape, window, offset=0):
@@ -345,7 +407,8 @@ class Twins:
 
     def names(self, config):
         torch = types.SimpleNamespace(
-            tensor=tensor, int32=np.int32, arange=lambda n, **_: tensor(np.arange(n)), isin=np.isin,
+            tensor=tensor, int32=np.int32, arange=lambda n, **_: tensor(np.arange(n)),
+            isin=lambda *given: tensor(np.isin(*given)),
             where=lambda *given: tensor(np.where(*given)), cat=np.concatenate,
             repeat_interleave=lambda a, n: tensor(np.repeat(a, n)))
         jnp = types.SimpleNamespace(
@@ -431,6 +494,10 @@ def run_with(cache, library, code, queries, keys, batch):
         twins.ck_tile(text.split("-mask=")[1].split()[0])
         return np.broadcast_to(twins.mask, (batch, queries, keys))
     names = twins.names(config) | names_of(library, twins)
+    if library == "fa4":
+        names |= {"flash_attn_func": twins.fa4_func, "cute": types.SimpleNamespace(jit=lambda function: function),
+                  "utils": types.SimpleNamespace(scalar_to_ssa=scalar_to_ssa),
+                  "cutlass": types.SimpleNamespace(Int32="Int32")}
     exec(text, names)  # runs the code that this maskctl printed
     if "mm_prefix_range" in names:
         twins.open_images(names["mm_prefix_range"])

@@ -97,6 +97,7 @@ const Limits kLimits[] = {
      "causal window_left qo_indptr kv_indptr paged_kv_indptr paged_kv_last_page_len page_size "
      "indptr last_page_len"},
     {lib("flex"), "fctbw2lokKspdDirRLgxmhen", ""},
+    {lib("fa4"), "fctbw2lokKspdDirRLgxmhen", ""},
     {lib("splash"), "fctbw2lokdDRL", "offset window_size chunk_size"},
     {lib("vllm"), "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
     {lib("ck_tile"), "ctbw2losdD", ""},

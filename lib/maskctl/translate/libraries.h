@@ -24,6 +24,7 @@ using Libraries = List<
     struct Xformers,
     struct Flashinfer,
     struct Flex,
+    struct Fa4,
     struct Splash,
     struct Vllm,
     struct CkTile,

@@ -29,6 +29,12 @@ inline constexpr ArrayModule kJaxNumpy = {.name = "jnp",
                                           .repeated = "jnp.repeat(jnp.arange({}), jnp.array([{}]))",
                                           .lengths = "Q_LEN, KV_LEN = q.shape[-3], k.shape[-3]",
                                           .head_axis = "-2"};
+/// For arrays [batch, tokens, heads, head_dim].
+inline constexpr ArrayModule kTorchHeadsLast = {.name = kTorch.name,
+                                                .device = kTorch.device,
+                                                .repeated = kTorch.repeated,
+                                                .lengths = kJaxNumpy.lengths,
+                                                .head_axis = kJaxNumpy.head_axis};
 
 inline constexpr ArrayModule kNumpy = {.name = "np",
                                        .repeated = "np.repeat(np.arange({}), np.array([{}]))",

@@ -347,14 +347,15 @@ Printer::Written Printer::is_in(const ExprNode& node) {
   return {out, is_one && node.ranges.front().size() == 1 ? kAtom : is_one ? kAnd : kOr};
 }
 
+bool names_lengths(const std::string& text) {
+  return text.find("Q_LEN") != text.npos || text.find("KV_LEN") != text.npos;
+}
+
 }  // namespace
 
-bool Formula::reads_lengths() const {
-  const auto reads = [](const std::string& text) {
-    return text.find("Q_LEN") != text.npos || text.find("KV_LEN") != text.npos;
-  };
-  return reads(expression) || std::ranges::any_of(tensors, reads);
-}
+bool Formula::reads_lengths() const { return names_lengths(expression) || arrays_read_lengths(); }
+
+bool Formula::arrays_read_lengths() const { return std::ranges::any_of(tensors, names_lengths); }
 
 Formula formula_of(const ChainFormula& cells, const Library& library) {
   Arrays arrays(library);

@@ -23,6 +23,8 @@ struct Formula {
 
   /// True if Q_LEN or KV_LEN occurs in the expression or in what it reads.
   bool reads_lengths() const;
+  /// True if they occur in what the expression reads.
+  bool arrays_read_lengths() const;
 };
 
 /// Writes the mask that the chain gives when applied to a full mask, as code for the library. q_idx
