@@ -110,7 +110,7 @@ TEST_CASE("code that is written for a library is read back as the same mask") {
         // documents.
         const std::string code = code_of(there);
         const bool array = code.find("startend_row_indices") != code.npos ||
-                           code.find("q_pos") != code.npos || code.find("kv_ids = ") != code.npos ||
+                           code.find("kv_ids = ") != code.npos ||
                            code.find("kv_doc_id = ") != code.npos;
         INFO(error.what() << "\n" << error.display());
         REQUIRE(array);

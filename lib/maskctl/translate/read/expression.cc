@@ -8,6 +8,8 @@
 
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/within.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/translate/read/at_positions.h"
 #include "maskctl/translate/read/comparison.h"
 #include "maskctl/translate/read/head_classes.h"
 
@@ -287,7 +289,23 @@ Chain chain_of_expression(const LibrarySource& source, const Python& expression,
   for (const char* index : {"q_idx", "kv_idx", "Q_LEN", "KV_LEN", "b", "h", "q", "k"}) {
     bare.text.names.erase(index);
   }
-  return chain_of_classes(bare, expression, rows, step::Scoped::Axis::kBatch);
+  const ReadExpression read = [&](const Python& own) {
+    return chain_of_classes(bare, own, rows, step::Scoped::Axis::kBatch);
+  };
+  const auto attempt = [&](auto& way) -> std::optional<Chain> {
+    try {
+      return way(bare, expression, read);
+    } catch (const PipelineError&) {
+      return std::nullopt;
+    }
+  };
+  if (auto inside = attempt(chain_inside_documents)) return *inside;
+  try {
+    return read(expression);
+  } catch (const PipelineError&) {
+    if (auto at = attempt(chain_at_tokens)) return *at;
+    throw;
+  }
 }
 
 Chain chain_of_masked_call(const LibrarySource& source, std::string_view mask) {
