@@ -1,6 +1,8 @@
 // recognise() on masks of known chains, judged by applying the chain that it returns.
 #include "maskctl/inspect/recognise/recognise.h"
 
+#include <fmt/format.h>
+
 #include <random>
 #include <string>
 
@@ -150,6 +152,27 @@ TEST_CASE("a lone cell makes no tree of a dilation, and no rule for itself") {
       CHECK(to_text(found.chain) == steps);
       CHECK(found.residue.cells == 1);
     }
+  }
+}
+
+TEST_CASE("EAGLE-3's steps of any number, and many single diagonals, come back without arrays") {
+  std::string many, later;
+  for (Index i = 0; i < 40; ++i) many += fmt::format("{}{}", i > 0 ? "+" : "", i * (i + 3) / 2);
+  for (Index i = 0; i < 50; ++i) later += fmt::format("{}{}", i > 0 ? "+" : "", 100 * i);
+  const Named cases[] = {
+      {"diagonal:offsets=" + many, 900, 900},
+      {"diagonal:offsets=" + many + ",past=850", 1200, 1200},
+      {"diagonal:offsets=0,past=40", 300, 300},
+      {"diagonal:offsets=0,past=60,align=bottom-right", 300, 340},
+      {"diagonal:offsets=" + later + ",past=5000,align=bottom-right", 100, 5100},
+      {"diagonal:offsets=0+16,past=32,align=bottom-right", 16, 48},
+  };
+  for (const Named& one : cases) {
+    INFO(one.pipeline);
+    const Mask mask = made(one.pipeline, full(one.queries, one.keys));
+    const Recognised found = recognise(mask_from_dense(dense_from_mask(mask, Index{1} << 22)));
+    CHECK(to_text(found.chain) == one.pipeline);
+    CHECK(found.residue.cells == 0);
   }
 }
 

@@ -102,8 +102,12 @@ Member diagonal(Draw& random) {
   std::vector<Index> offsets{draw(random, 0, 1)};
   const Index more = draw(random, 1, 2);
   for (Index i = 0; i < more; ++i) offsets.push_back(offsets.back() + draw(random, 2, 4));
-  return {"diagonal:offsets=" + listed(offsets), n, n, [=](Index q, Index k) {
-            return std::find(offsets.begin(), offsets.end(), q - k) != offsets.end();
+  const Index past = offsets.back() + draw(random, 2, 4);
+  const bool has_past = draw(random, 0, 1) == 1;
+  return {"diagonal:offsets=" + listed(offsets) + (has_past ? ",past=" + std::to_string(past) : ""),
+          n, n, [=](Index q, Index k) {
+            return std::find(offsets.begin(), offsets.end(), q - k) != offsets.end() ||
+                   (has_past && q - k >= past);
           }};
 }
 
