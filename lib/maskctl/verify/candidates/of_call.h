@@ -17,8 +17,8 @@ Candidates of_readings(const std::shared_ptr<const CallVariants>& call);
 Candidates of_arguments(const std::shared_ptr<const CallVariants>& call);
 
 /// For an operation that goes from token to token (Operation::over_borders): borders of sequences
-/// ignored or a token off; no initial state; no decay; beta, the lengths of keys, the activation or the order of
-/// taps taken otherwise.
+/// ignored or a token off; no initial state; no decay; beta, the lengths of keys, the activation or
+/// the order of taps taken otherwise.
 Candidates of_states(const std::shared_ptr<const CallVariants>& call);
 
 /// For a call that gives an lse: the lse converted to base 2 or from base 2, the lse without the
