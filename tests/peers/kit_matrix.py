@@ -153,7 +153,8 @@ def refusals(answers):
     for name, answer in answers.items():
         said = {}
         for case in answer["cases"]:
-            if case["outcome"] == "refuses" and not case["text"].startswith("Unsupported: "):
+            ours = case["text"].startswith("Unsupported: ") and "Dynamo" not in case["text"]
+            if case["outcome"] == "refuses" and not ours:
                 said.setdefault(re.sub(r"[0-9]+|/[^ ]*", "", case["text"]), []).append(case)
         for cases in sorted(said.values(), key=len, reverse=True)[:3]:
             text = shortened(cases[0]["text"]).replace("|", "\\|")

@@ -113,7 +113,7 @@ def _transformers(q, k, v, case, kind):
         case.only("scale", "soft_cap", "bias")
         torch._dynamo.reset()  # its compiled kernel is for the shapes of this case, not for those of any
         mask = block_mask(case)
-        extra = {"softcap": case.soft_cap, "position_bias": bias}
+        extra = {"softcap": case.soft_cap, "position_bias": None if bias is None else bias.expand(len(q), -1, -1, -1)}
     else:
         case.only("scale", "bias")
         mask = torch.from_numpy(case.mask).to(q.device)
