@@ -65,6 +65,8 @@ def _flex(q, k, v, case, compiled=False):
             score = case.soft_cap * torch.tanh(score / case.soft_cap)
         return score if bias is None else score + bias[0, h, i, j]
 
+    if not compiled:
+        torch._dynamo.reset()  # which traces it nevertheless, and would trace this case for any shape
     run = _compiled_flex() if compiled else flex_attention
     modified = score_mod if case.soft_cap is not None or bias is not None else None
     # On a CPU the compiled kernel gives no lse.
