@@ -197,12 +197,13 @@ std::vector<Range> outside(const std::vector<ClassRun>& runs, Range all) {
   return out;
 }
 
-/// Adds steps that close the rows, and the columns, in which no class has a cell.
+/// Adds steps that close the rows, and the columns, in which no class has a cell. One gap among the
+/// keys is left padding behind a prefix.
 void close_forms(const Classes& classes, const Extent& extent, std::vector<Step>& forms) {
   std::vector<Range> rows = outside(classes.q, {0, extent.queries});
   std::vector<Range> columns = outside(classes.k, {0, extent.keys});
   if (!rows.empty()) forms.push_back({step::Region{false, std::move(rows), {}}});
-  if (!columns.empty()) forms.push_back({step::Region{false, {}, std::move(columns)}});
+  if (columns.size() > 1) forms.push_back({step::Region{false, {}, std::move(columns)}});
 }
 
 std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
