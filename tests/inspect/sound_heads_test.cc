@@ -38,6 +38,28 @@ TEST_CASE(
   CHECK(of("doc:lens=10+2+12 | heads:1{dilated:stride=2} | causal", 2).empty());
 }
 
+TEST_CASE("padding that differs between heads is told, however much of a row it is", "[lint]") {
+  const auto of = [](const std::string& chain) {
+    const Mask start = Mask::make(2, 2, 40, 40, [](Index, Index) { return full_plane(40, 40); });
+    return found_ids(check({.start = maskctl::apply(start, chain_of(chain))}));
+  };
+  const auto told = [&](const std::string& chain) {
+    INFO(chain);
+    const FoundIds found = of(chain);
+    CHECK(std::ranges::count(found, "heads-borders") == 1);
+  };
+  for (const std::string side : {"", ",side=left"}) {
+    for (const auto& [one, other] : {std::pair{5, 4}, {3, 6}, {20, 21}, {39, 38}}) {
+      told(fmt::format("causal | batch:1{{heads:0{{pad:lens={}{}}} | heads:1{{pad:lens={}{}}}}}",
+                       one, side, other, side));
+    }
+  }
+  told("causal | batch:0{heads:0{pad:lens=5,side=left} | heads:1{pad:lens=30,side=left}}");
+  told("causal | heads:1{window:keys=4} | batch:0{heads:0{pad:lens=5} | heads:1{pad:lens=7}}");
+  // A head that sees the first keys alone is of another kind.
+  CHECK(std::ranges::count(of("causal | heads:1{pad:lens=4}"), "heads-borders") == 0);
+}
+
 TEST_CASE("local and global heads of several batch entries have no findings", "[lint]") {
   const auto of = [](const std::string& chain) {
     const Mask start = Mask::make(3, 3, 21, 21, [](Index, Index) { return full_plane(21, 21); });

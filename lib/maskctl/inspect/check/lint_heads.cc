@@ -76,15 +76,20 @@ std::optional<Index> step_of(std::span<const Index> queries) {
   return step > 1 ? std::optional(step) : std::nullopt;
 }
 
-/// Whether the queries are the first and last of a plane, as padding is, and not most of it: heads
-/// that see little but the first keys are of another kind.
-bool are_padding(std::span<const Index> queries, Index all) {
+/// How queries without their own key lie in a plane: at its begin, its end or both, as padding
+/// does.
+enum class Ends : std::uint8_t { kNone, kPadding, kMostlyLast };
+
+/// kMostlyLast: only the first of all queries see their own key, few of them, as in heads that see
+/// the first keys alone.
+Ends ends_of(std::span<const Index> queries, Index all) {
   constexpr Index kLeastShare = 4;
   const Index count = std::ssize(queries);
   Index first = 0;
   while (first < count && queries[as_size(first)] == first) ++first;
-  const bool ends = first == count || queries[as_size(first)] == all - (count - first);
-  return ends && kLeastShare * (all - count) >= all;
+  if (first == count) return Ends::kPadding;
+  if (queries[as_size(first)] != all - (count - first)) return Ends::kNone;
+  return first == 0 && kLeastShare * (all - count) < all ? Ends::kMostlyLast : Ends::kPadding;
 }
 
 /// Whether heads in which these queries do not see the key at this distance may be of two kinds:
@@ -92,7 +97,8 @@ bool are_padding(std::span<const Index> queries, Index all) {
 bool may_be_meant(std::span<const Index> one, std::span<const Index> other, Index distance,
                   Index all) {
   constexpr Index kLeastShare = 4;
-  if (distance == 0) return !are_padding(one, all) || !are_padding(other, all);
+  if (distance == 0)
+    return ends_of(one, all) == Ends::kNone || ends_of(one, all) != ends_of(other, all);
   // A head that sees few keys before queries' own sees them for another reason, such as a sink.
   const auto sees_few = [all](std::span<const Index> blind) {
     return kLeastShare * (all - std::ssize(blind)) < all;
