@@ -91,7 +91,7 @@ LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& opt
   MaskReadOptions with_progress = options;
   with_progress.progress = session_.progress("reading");
   LoadedMask loaded = read_mask(source, with_progress);
-  if (loaded.steps) session_.remember(source, *loaded.steps);
+  session_.remember(source, loaded.steps);
   print(loaded.notes);
   return loaded;
 }

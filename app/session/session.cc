@@ -41,9 +41,13 @@ const Given* Session::given(const std::string& source) const {
   return found == given_.end() ? nullptr : &found->second;
 }
 
-void Session::remember(const std::string& source, MaskSteps steps) {
+void Session::remember(const std::string& source, const std::optional<MaskSteps>& steps) {
   const std::lock_guard lock(reading_);
-  steps_.insert_or_assign(source, std::move(steps));
+  if (steps) {
+    steps_.insert_or_assign(source, *steps);
+  } else {
+    steps_.erase(source);
+  }
 }
 
 std::optional<MaskSteps> Session::remembered(const std::string& source) {

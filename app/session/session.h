@@ -74,8 +74,8 @@ class Session {
   /// Records that `source` reads standard input, if it does. Throws Error(kInvalidArgument) if
   /// standard input has been read before or is a terminal.
   void take_stdin(const std::string& source);
-  /// Remembers the steps that a SOURCE was found to be made by, as its file says.
-  void remember(const std::string& source, MaskSteps steps);
+  /// Remembers the steps that the file of a SOURCE says, if it says any.
+  void remember(const std::string& source, const std::optional<MaskSteps>& steps);
   /// The remembered steps of a SOURCE. Thread-safe.
   std::optional<MaskSteps> remembered(const std::string& source);
   /// Opens containers; the one opened last stays open.

@@ -106,8 +106,15 @@ class NamedArrays {
                        printable(name)));
   }
 
+  /// A mask, which is made once, however often the steps name it.
+  const Mask& mask(const std::string& name) {
+    const auto at = masks_.find(name);
+    return at != masks_.end() ? at->second : masks_.emplace(name, read(name)).first->second;
+  }
+
+ private:
   /// A mask that is stored as bits, as runs, or as a dense array of its name.
-  Mask mask(const std::string& name) const {
+  Mask read(const std::string& name) const {
     MaskReadOptions how;
     how.read = options_;
     const auto view = [&](const char* part) {
@@ -129,7 +136,6 @@ class NamedArrays {
     return read_mask(printable(name), runs, how).mask;
   }
 
- private:
   static std::vector<Index> extents(const Tensor& shape) {
     if (shape.dtype() == DType::kInt64 && shape.elements() == 4) {
       const auto values = shape.as<std::int64_t>();
@@ -140,12 +146,13 @@ class NamedArrays {
 
   ReadOptions options_;
   std::map<std::string, Tensor> arrays_;
+  std::map<std::string, Mask> masks_;
 };
 
 Chain bound(Container& container, const std::string& text, const ReadOptions& options) {
   if (is_blank(text)) return {};
   const Pipeline pipeline = parse(text);
-  const NamedArrays arrays(container, pipeline, options);
+  NamedArrays arrays(container, pipeline, options);
   BindContext context;
   context.read_array = [&](const std::string& name) { return arrays.array(name); };
   context.read_mask = [&](const std::string& name) { return arrays.mask(name); };
