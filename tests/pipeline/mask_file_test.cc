@@ -257,6 +257,10 @@ TEST_CASE("a file of a mask is kept unless it may be replaced, and limits hold")
                  }),
                  "the digest of the cells goes over more than 4000 bytes of runs"));
   CHECK_FALSE(std::filesystem::exists(folder / "n.safetensors"));
+  const PlanePtr planes[] = {diagonal_band(200, 200, -9, 0), diagonal_band(200, 200, -8, 0)};
+  const Mask two = Mask::make(2, 1, 200, 200, [&](Index b, Index) { return planes[b]; });
+  CHECK(content_digest(two, 4800) == content_digest(two));  // 200 rows of a run each, twice
+  CHECK(contains(error_of([&] { content_digest(two, 4799); }), "more than 4799 bytes"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sha256.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -36,18 +37,17 @@ class Sha256 {
   SHA2_CTX state_;
 };
 
-Digest plane_digest(const Plane& plane, Index most_bytes) {
+/// `hashed` counts the bytes of all planes.
+Digest plane_digest(const Plane& plane, std::atomic<Index>& hashed, Index most_bytes) {
   static_assert(sizeof(Run) == 8);
   constexpr std::size_t kFlush = std::size_t{1} << 14;
   constexpr std::int32_t kEnd = -1;
   Sha256 sha;
   std::vector<std::int32_t> pending;
   std::vector<Run> scratch;
-  Index hashed = 0;
   const auto flush = [&] {
     const auto bytes = std::as_bytes(std::span(pending));
-    hashed += std::ssize(bytes);
-    if (hashed > most_bytes) {
+    if ((hashed += std::ssize(bytes)) > most_bytes) {
       throw Error(
           Errc::kLimit,
           fmt::format("the digest of the cells goes over more than {} bytes of runs", most_bytes),
@@ -75,9 +75,10 @@ Digest plane_digest(const Plane& plane, Index most_bytes) {
 
 std::string content_digest(const Mask& mask, Index most_bytes) {
   std::vector<Digest> planes(mask.distinct().size());
+  std::atomic<Index> hashed = 0;
   parallel_for(static_cast<Index>(planes.size()), [&](Index i) {
     const auto at = static_cast<std::size_t>(i);
-    planes[at] = plane_digest(*mask.distinct()[at], most_bytes);
+    planes[at] = plane_digest(*mask.distinct()[at], hashed, most_bytes);
   });
   Sha256 sha;
   constexpr std::string_view kTitle = "maskctl mask 1\n";

@@ -14,8 +14,8 @@ namespace maskctl {
 ///   then for each batch, for each head the digest (32 bytes) of its plane;
 /// and for a plane, its rows in order. A row is the runs of its open keys, ascending and not
 /// touching, as begin and end of 4 bytes each, then 4 bytes 0xff. All integers are little endian.
-/// Each distinct plane is read once. Throws Error(kLimit) where a plane has more than `most_bytes`
-/// to hash.
+/// Each distinct plane is read once. Throws Error(kLimit) where all planes together have more than
+/// `most_bytes` to hash.
 std::string content_digest(const Mask& mask, Index most_bytes = std::numeric_limits<Index>::max());
 
 }  // namespace maskctl
