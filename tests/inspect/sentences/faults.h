@@ -76,7 +76,8 @@ inline constexpr std::array kFaults{
 struct FaultyMask {
   twin::Dense sound, faulty;
   std::vector<TokenNumbers> ids;  // of each batch entry
-  /// True if the faulty mask is also a sound mask of the family, with other borders or windows.
+  /// True if the faulty mask is also a sound mask of the family, with other borders or windows, or
+  /// with an image.
   bool sound_otherwise = false;
   /// True if the sound mask looks like a faulty one: all its planes differ from masks without
   /// windows, or from masks of documents, in only a few cells, which look like holes or leaks; or
@@ -309,6 +310,27 @@ class FaultDraws {
     return all > 0;
   }
 
+  /// True if what a fault opens makes a range of tokens see each other in all heads: an image.
+  static bool opens_group(const twin::Dense& sound, const twin::Dense& faulty) {
+    bool some = false;
+    for (Index b = 0; b < sound.b; ++b) {
+      Index first = sound.q, last = -1;
+      for (Index h = 0; h < sound.h; ++h)
+        for (Index q = 0; q < sound.q; ++q)
+          for (Index k = 0; k < sound.k; ++k) {
+            if (!faulty.get(b, h, q, k) || sound.get(b, h, q, k)) continue;
+            first = std::min({first, q, k});
+            last = std::max({last, q, k});
+          }
+      some |= last >= 0;
+      for (Index h = 0; h < sound.h; ++h)
+        for (Index q = first; q <= last; ++q)
+          for (Index k = first; k <= last; ++k)
+            if (!faulty.get(b, h, q, k)) return false;
+    }
+    return some;
+  }
+
   FaultyMask attempt(Family family, Heads heads, Fault fault) {
     const Index tokens = pick(0, 2) == 0 ? pick(8, 20) : pick(16, 64);
     const Index batch = pick(1, 3);
@@ -407,7 +429,9 @@ class FaultDraws {
         replan(at(rules, (b + 1) % batch), at(of_head, h));
         break;
     }
-    out.sound_otherwise = is_sound(out.faulty, rules, of_head);
+    const bool opens = fault == Fault::kLeak || fault == Fault::kBlockLeak;
+    out.sound_otherwise = is_sound(out.faulty, rules, of_head) ||
+                          (opens && out.crossing() == 0 && opens_group(out.sound, out.faulty));
     out.like_faults =
         (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||
         (is_tree(family) && is_documents_but_for_leaks(out.sound, of_head)) ||
