@@ -54,10 +54,9 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   return out;
 }
 
-/// "not looked at: documents (--segments), ..."; empty if an error or warning must be fixed first.
+/// "not looked at: documents (--segments), ...".
 std::string not_looked_at_text(const CheckReport& report) {
   std::string out;
-  if (!report.ok()) return out;
   for (const NotLookedAt part : report.found.not_looked_at) {
     const auto [what, option] = unseen(part);
     out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", what, option);
@@ -124,7 +123,7 @@ Unseen unseen(NotLookedAt part) {
     case NotLookedAt::kCells:
       return {"single cells", "-t slice:..."};
     case NotLookedAt::kAnyCells:
-      return {"single cells, as no few steps make the mask", "--expect"};
+      return {"single cells, as no rule that was tried makes the mask", "--expect"};
     case NotLookedAt::kDocuments:
       return {"documents", "--segments"};
     case NotLookedAt::kBias:

@@ -50,11 +50,13 @@ def windowed(rng, n, least=1):
 
 
 def image_groups(rng, n):
-    """0 for text, otherwise the number of the image: neighbours may touch."""
+    """0 for text, otherwise the number of the image, of three tokens or more: neighbours may touch."""
     groups = np.zeros(n, int)
     at, image = int(rng.integers(0, 3)), 0
     while at < n - 1:
-        length = int(rng.integers(2, max(3, n // 4) + 1))
+        length = min(int(rng.integers(3, max(4, n // 4) + 1)), n - at)
+        if length < 3:
+            break
         image += 1
         groups[at:at + length] = image
         at += length + int(rng.integers(1, max(2, n // 6) + 1))
@@ -405,7 +407,9 @@ def valid_packed_chunked(rng):
 
 def valid_packed_images(rng):
     n = size(rng)
-    ids, groups = ids_of(lengths(rng, n)), image_groups(rng, n)
+    lens = lengths(rng, n)
+    ids = ids_of(lens)
+    groups = np.concatenate([image_groups(rng, int(one)) for one in lens])
     return (causal(n) | same_image(groups)) & (ids[:, None] == ids)
 
 

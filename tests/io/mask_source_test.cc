@@ -150,7 +150,7 @@ TEST_CASE("names of kinds are read back") {
         "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, positions, "
         "cu_seqlens, pairs, bias, blockmap, flex, fa4, bsr, bits, runs, mask-info, token-types, "
         "index-lists, flashmask, flashmask-causal, intervals, slices, request-bits, tree-bits, "
-        "cu_seqlens-padded, mask");
+        "cu_seqlens-padded, ragged-offsets, mask");
 }
 
 TEST_CASE("files that are not arrays are refused") {

@@ -75,7 +75,9 @@ std::string pipelines_found(const RecogniseReport& report, bool all) {
   const std::string text = all ? report.pipeline : summary_text(report.found.chain);
   const char* more = text == report.pipeline ? "" : "; --all prints the pipeline";
   if (report.found.irregular) {
-    if (says_nothing(report.found.chain)) return "no rule";
+    if (says_nothing(report.found.chain)) {
+      return fmt::format("no rule; counted from every cell {}", text.empty() ? "open" : "closed");
+    }
     return "no rule; nearest: " + (text.empty() ? "every cell open" : text + more);
   }
   return text.empty() ? "none: every cell is open" : text + more;

@@ -88,7 +88,9 @@ struct Claim<FindingId::kFuturePart> {
       later += cells.open_cells(b, h, [&](Index q, Index k) { return k > q + cells.shift(); });
       return false;
     });
-    return finding.count <= later && cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
+    return finding.count <= later &&
+           finding.count >= cells_in_no_group(cells, claim.b(), claim.h()) &&
+           cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
            claim.k() > claim.q() + cells.shift() &&
            is_causal_otherwise(cells, claim.b(), claim.h());
   }

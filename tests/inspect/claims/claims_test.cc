@@ -139,9 +139,14 @@ void judge(const CheckedMask& question, const std::string& text, std::set<Findin
   const PlainCells cells(result.mask ? *result.mask : Mask());
   for (const Finding& finding : result.findings) {
     said.insert(finding.rule->key);
-    if (holds({question, result, finding, cells})) continue;
-    FAIL_CHECK(text << ": " << finding.rule->id << ": " << finding.message << " at "
-                    << to_text(finding.where) << drawn(cells, finding.where));
+    std::string unfit;  // why the steps that the finding names fit no mask
+    try {
+      if (holds({question, result, finding, cells})) continue;
+    } catch (const twin::Refused& refused) {
+      unfit = refused.what();
+    }
+    FAIL_CHECK(unfit << ' ' << text << ": " << finding.rule->id << ": " << finding.message << " at "
+                     << to_text(finding.where) << drawn(cells, finding.where));
   }
 }
 

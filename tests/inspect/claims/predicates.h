@@ -80,6 +80,23 @@ inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
   return causal > 0 && 2 * cells.open_cells(b, h, alone) < cells.all_cells(alone);
 }
 
+/// How many later keys are open to rows that see themselves but not all keys, outside of groups of
+/// tokens that see each other, and of tokens that see all keys and are seen by all queries.
+inline Index cells_in_no_group(const PlainCells& cells, Index b, Index h) {
+  const auto is_global = [&](Index k) {
+    if (k < cells.shift() || !cells.is_full(b, h, k - cells.shift())) return false;
+    for (Index q = 0; q < cells.queries(); ++q) {
+      if (!cells.open(b, h, q, k)) return false;
+    }
+    return true;
+  };
+  return cells.open_cells(b, h, [&](Index q, Index k) {
+    const Index own = q + cells.shift();
+    return k > own && cells.open(b, h, q, own) && !cells.is_full(b, h, q) && !is_global(k) &&
+           !cells.are_group(b, h, own, k);
+  });
+}
+
 /// True if some query sees a later key, in a plane that is not fully open. Without `all`, rows that
 /// see all keys do not count. Planes in which at most one query sees itself hold padding and do not
 /// count.
@@ -332,15 +349,18 @@ inline bool is_off_as_said(const Claimed& claim, bool opened) {
                        std::regex(R"(token (\d+) of branch (\S+) (sees|does not see) token (\d+) )"
                                   R"(of branch (\S+))"))) {
     const auto steps = text.substr(0, at);
+    // Behind a context, the last query is the last token.
+    const bool behind = steps.find("align=bottom-right") != std::string::npos;
+    const Index token = claim.q() + (behind ? claim.cells.shift() : 0);
     bool in_a_tree = false;  // batch entries and heads may have trees of their own
     for (std::size_t tree = steps.find("tree:lens="); tree != std::string::npos;
          tree = steps.find("tree:lens=", tree + 1)) {
       const auto from = steps.substr(tree);
       const auto lens = numbers(from, "lens"), after = numbers(from, "after");
-      in_a_tree = in_a_tree || (part[2] == branch_of(lens, after, claim.q()) &&
+      in_a_tree = in_a_tree || (part[2] == branch_of(lens, after, token) &&
                                 part[5] == branch_of(lens, after, claim.k()));
     }
-    return in_a_tree && std::stoll(part[1]) == claim.q() && std::stoll(part[4]) == claim.k() &&
+    return in_a_tree && std::stoll(part[1]) == token && std::stoll(part[4]) == claim.k() &&
            (part[3] == "sees") == opened;
   }
   if (std::regex_match(said, part,

@@ -62,9 +62,10 @@ class CauseSaid {
       return b_ == twin::transposed(a_) ? "" : "not transposed";
     }
     std::smatch m;
-    if (std::regex_match(text, m,
-                         compiled("irregular: no rule, row, column or rectangle explains the "
-                                  "([0-9,]+) cells that differ"))) {
+    if (std::regex_match(
+            text, m,
+            compiled("irregular: no rule, row, column or rectangle that was tried explains the "
+                     "([0-9,]+) cells that differ"))) {
       return number(m[1]) == open(twin::zip(Op::kXor, a_, b_)) ? "" : "another number of cells";
     }
     if (!text.starts_with("B = A with ")) return "unknown sentence";

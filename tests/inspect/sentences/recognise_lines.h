@@ -71,8 +71,12 @@ class RecogniseLines {
         R"(\npipeline    (no rule; nearest: )?(none: every cell is open|.*)\n)");
     if (!std::regex_search(whole, m, line)) return "no pipeline";
     pipeline_ = m[2] == "none: every cell is open" ? "every cell open" : m[2].str();
-    if (pipeline_ == "no rule") {
-      pipeline_ = 2 * open_cells(cells_) > std::ssize(cells_.cells) ? "every cell open" : "not";
+    if (pipeline_.starts_with("no rule; counted")) {
+      const bool mostly = 2 * open_cells(cells_) > std::ssize(cells_.cells);
+      if (pipeline_ !=
+          std::string("no rule; counted from every cell ") + (mostly ? "open" : "closed"))
+        return "counted from the other side";
+      pipeline_ = mostly ? "every cell open" : "not";
     }
     if (pipeline_ != made_of_) {
       made_of_ = "";

@@ -141,30 +141,82 @@ class FutureReader {
     out_.closed += plane_.keys() - 1 - self - later - to_global;
   }
 
-  /// Returns the end of the longest range of rows from q on that all see the keys right after their
-  /// own up to `end` (their near_ is `end`). The row of token end - 1 sees itself and the token
-  /// before, and may see no later key, so that its near_ is 0.
-  Index group_end(Index q, Index end) const {
-    const Index last = std::min(end - shift_, plane_.queries());
-    const auto is_last = [&] { return own(q) + 1 == end && near_[at(q)] == 0 && is(q, kBefore); };
-    while (q < last && (near_[at(q)] == end || is_last())) ++q;
-    return q;
+  /// Whether row r sees the keys right after its own up to `end` (its near_ is `end`). The row of
+  /// token end - 1 sees itself and the token before, and may see no later key, so that its near_ is
+  /// 0.
+  bool reaches(Index r, Index end) const {
+    return near_[at(r)] == end || (own(r) + 1 == end && near_[at(r)] == 0 && is(r, kBefore));
   }
 
+  /// Where a group ends that begins with row q, after which come keys up to `end`; q if there is
+  /// none. Few of its rows may lack keys, or see keys after the group.
+  Index group_end(Index q, Index end) const {
+    const Index stop = std::min(end - shift_, plane_.queries()), most = (stop - q) / 8;
+    Index odd = 0;
+    for (Index r = q; r < stop && odd <= most; ++r) odd += !reaches(r, end);
+    return odd <= most ? stop : q;
+  }
+
+  /// The rows of a group, and the end of its keys.
+  struct Group {
+    Range rows;
+    Index end;
+  };
+
   void find_groups() {
+    std::vector<Group> pairs;
     for (Index q = 0; q < plane_.queries();) {
-      const Index end = near_[at(q)], stop = end == 0 ? q + 1 : group_end(q, end);
-      const bool is_group = end > 0 && stop == std::min(end - shift_, plane_.queries());
-      for (Index r = q; r < stop; ++r) {
-        if (is_group) mark(r, kGroup);
-        if (!is_group && near_[at(r)] > 0 && !is(r, kFull)) add_other(r, near_run(r));
+      const Index end = near_[at(q)], stop = end == 0 ? q : group_end(q, end);
+      if (stop == q) {
+        if (end > 0 && !is(q, kFull)) add_other(q, near_run(q));
+        ++q;
+      } else {
+        const bool is_pair = stop - q == 2 && is(q, kEarlier);
+        if (is_pair) {
+          pairs.push_back({{q, stop}, end});
+        } else {
+          add_group({q, stop}, end);
+        }
+        q = stop;
       }
-      if (is_group) groups_.push_back({q, stop});
-      q = stop;
     }
-    for (const FarRun& far : far_) {
-      if (!is(far.query, kFull)) add_other(far.query, far.keys);
+    // Of two tokens behind others that see each other, the first sees the token that it predicts.
+    // They are a group beside larger ones, or where most tokens are in pairs.
+    const bool are_groups =
+        4 * std::ssize(pairs) >= plane_.queries() ||
+        std::ranges::any_of(groups_, [](const Range& group) { return group.size() > 2; });
+    for (const auto& [rows, end] : pairs) {
+      if (are_groups) {
+        add_group(rows, end);
+      } else {
+        add_other(rows.begin, near_run(rows.begin));
+      }
     }
+    std::ranges::sort(groups_, {}, &Range::begin);
+    for (FarRun& far : far_) {
+      if (is(far.query, kFull)) continue;
+      far.keys.begin = std::max(far.keys.begin, group_keys_end(far.query));
+      if (far.keys.begin < far.keys.end) add_other(far.query, far.keys);
+    }
+    std::erase_if(far_, [](const FarRun& far) { return far.keys.begin >= far.keys.end; });
+  }
+
+  /// Notes a group, and the keys after it that its rows see without a gap.
+  void add_group(Range rows, Index end) {
+    groups_.push_back(rows);
+    ends_of_groups_[rows.end] = static_cast<std::int32_t>(end);
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      mark(r, kGroup);
+      if (near_[at(r)] <= end || is(r, kFull)) continue;
+      add_other(r, {static_cast<std::int32_t>(end), static_cast<std::int32_t>(near_[at(r)])});
+      near_[at(r)] = end;
+    }
+  }
+  /// The end of the keys of the row's group; 0 if it is in none.
+  std::int32_t group_keys_end(Index q) const {
+    if (!is(q, kGroup)) return 0;
+    const auto at_end = ends_of_groups_.upper_bound(q);
+    return at_end == ends_of_groups_.end() ? 0 : at_end->second;
   }
 
   /// Whether a supposed group (tokens that all see each other) is only the corner of a block of
@@ -322,7 +374,8 @@ class FutureReader {
   std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
-  std::vector<Range> groups_;  // groups, as ranges of queries
+  std::vector<Range> groups_;                     // groups, as ranges of queries
+  std::map<Index, std::int32_t> ends_of_groups_;  // by the end of their queries, that of their keys
   // For each key: itself, or, if a cell of Future::others is in its column, a later key before
   // which all keys have one. Empty without such cells.
   std::vector<std::int32_t> unseen_;

@@ -112,8 +112,8 @@ LintRule lint_row(RuleKey<FindingId::kBiasMixed>) {
   return {
       .id = "bias-mixed",
       .severity = Severity::kWarning,
-      .summary = "a bias closes cells with -inf and with the least finite number",
-      .claim = "some elements are -inf, and others the least finite number",
+      .summary = "a bias closes cells with -inf and with finite numbers",
+      .claim = "some elements are -inf, and others finite numbers that close",
       .why =
           "a row of -inf alone is NaN after softmax, a row of finfo.min is the mean of V, a "
           "row of both sees the keys of finfo.min only",
@@ -230,7 +230,7 @@ Findings lint_reading(const ReadFacts& facts) {
   }
   if (facts.inf_closed && facts.min_closed) {
     out.push_back({&lint_rule(FindingId::kBiasMixed),
-                   "closed cells hold both -inf and the least finite number",
+                   "closed cells hold both -inf and finite numbers",
                    {},
                    0});
   }

@@ -512,6 +512,8 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const bool off_family = is_few(pattern) && are_off_family(mask, found.chain, residue);
   if (!off_family && cells.follow_a_rule()) return std::nullopt;
   if (cells.are_in_full_rows()) return std::nullopt;
+  // What leaves more cells than not is not nearly the mask.
+  if (2 * residue.cells > mask.count()) return std::nullopt;
   if (!off_family && !cells.joins_documents() && !cells.cross_borders() &&
       !(is_few(pattern) && cells.are_strays())) {
     return std::nullopt;

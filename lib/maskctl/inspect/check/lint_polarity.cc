@@ -155,7 +155,8 @@ void lint_polarity(const LintedMask& linted, Findings& out) {
   report_planes(
       FindingId::kPolarity, linted, looks_inverted,
       [](const std::string& where) {
-        return "queries do not see themselves and the closed cells look like a mask, " + where;
+        return "some queries do not see themselves, and the closed cells look like a mask, " +
+               where;
       },
       out);
   report_planes(

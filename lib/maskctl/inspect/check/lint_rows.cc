@@ -301,10 +301,12 @@ void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& sa
     rows.add(uses[i].batch, uses[i].head, *safety[i].first_late, safety[i].late * uses[i].times);
   }
   if (2 * rows.count <= mask.batch() * mask.heads() * mask.queries()) return;
-  out.push_back({&lint_rule(FindingId::kFirstBlock),
-                 fmt::format("{} with keys, none of them in the first {}x{} block",
-                             counted(rows.count, "row"), kKernelBlock.q, kKernelBlock.k),
-                 rows.first, rows.count});
+  out.push_back(
+      {&lint_rule(FindingId::kFirstBlock),
+       fmt::format(
+           "{} with keys, none of them in the first {}x{} block that is computed for its queries",
+           counted(rows.count, "row"), kKernelBlock.q, kKernelBlock.k),
+       rows.first, rows.count});
 }
 
 std::vector<RowSafety> safety_of(const Mask& mask) {

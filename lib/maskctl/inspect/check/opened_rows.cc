@@ -64,6 +64,12 @@ bool is_anti_causal(const PlanePtr& rest) {
          2 * count_on_diagonals(rest, 0, 0) > rest->queries();
 }
 
+Index rows_in(const std::vector<Range>& ranges) {
+  Index out = 0;
+  for (const Range& rows : ranges) out += rows.size();
+  return out;
+}
+
 }  // namespace
 
 OpenedRows opened_rows(const PlanePtr& plane) {
@@ -71,16 +77,18 @@ OpenedRows opened_rows(const PlanePtr& plane) {
   OpenedRows out;
   if (plane->queries() != tokens || tokens < 3) return out;
   const std::vector<Range> ranges = full_rows(*plane);
-  Index full = 0;
-  for (const Range& rows : ranges) full += rows.size();
-  if (full == tokens) return out;
+  const Index full = rows_in(ranges);
   for (const Range& rows : ranges) {
     const bool unseen = are_unseen_ends(*plane, rows, full);
     if (unseen || rows.end < tokens) (unseen ? out.padding : out.others).push_back(rows);
   }
   if (out.padding.empty() && out.others.empty()) return out;
   const PlanePtr rest = without_rows(plane, ranges);
-  if (!out.others.empty() && !is_causal(rest)) out.others.clear();
+  if (!out.others.empty() && !is_causal(rest)) {
+    // Where most rows see every key, a row with a hole makes no padding of the first ones.
+    if (rows_in(out.others) > rows_in(out.padding)) out.padding.clear();
+    out.others.clear();
+  }
   // Rows count as padding only beside rows that see something.
   if (!out.padding.empty() && (rest->count() == 0 || is_anti_causal(rest))) out.padding.clear();
   return out;

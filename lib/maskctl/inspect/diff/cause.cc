@@ -365,7 +365,8 @@ class Claim {
     if (cells.cells == 0) return "B = A with " + words;
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
       return fmt::format(
-          "irregular: no rule, row, column or rectangle explains the {} cells that differ",
+          "irregular: no rule, row, column or rectangle that was tried explains the {} cells that "
+          "differ",
           grouped(cells.cells));
     }
     std::string list;
@@ -408,6 +409,7 @@ class Claim {
   /// differently.
   std::string document_words(const Cell& cell, std::span<const Cell> listed) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
+    Crossed told;
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
       if (known == known_.end() || !known->second) continue;
@@ -419,12 +421,12 @@ class Claim {
       if (known->second->residue.cells > std::ranges::count_if(listed, here)) continue;
       const bool tells = std::ranges::any_of(
           listed, [&](const Cell& other) { return here(other) && crossed(chain, other); });
-      if (!tells) continue;
-      const Crossed documents = crossed(chain, cell);
-      if (!documents) return "";
-      return fmt::format(" (document {} sees document {})", documents->first, documents->second);
+      if (!tells && known->second->residue.cells == 0) return "";  // a rule without documents
+      if (!tells || told) continue;
+      told = crossed(chain, cell);
+      if (!told) return "";
     }
-    return "";
+    return told ? fmt::format(" (document {} sees document {})", told->first, told->second) : "";
   }
 
   const Mask& a_;

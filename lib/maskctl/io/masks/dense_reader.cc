@@ -131,7 +131,7 @@ void ValueCheck::finish(std::vector<std::string>& notes) const {
   if (!rule_.closed_below && seen_.is_mixed()) {
     throw Error(Errc::kFormat,
                 fmt::format("{}: -1e4 beside other numbers ({}): a penalty or a closed cell? -9984 "
-                            "as the limit closes both, {} only the larger",
+                            "as the limit closes both, {} only the lower ones",
                             name_, closed_by(seen_, dtype_), kAlwaysCloses),
                 {{Remedy::kSetClosedBelow}});
   }

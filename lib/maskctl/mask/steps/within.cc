@@ -386,7 +386,8 @@ constexpr std::array kWithinFields = {
 constexpr std::array kWithinNames = {StepInfo{
     .name = "within",
     .kind = StepKind::kOwn,
-    .meaning = "applies a chain inside each document, as to a mask of its own; closes the rest",
+    .meaning =
+        "applies a chain inside each document, with its own number of a list; closes the rest",
     .formula = "chain(mask[:, :, q of document, k of document]) for each document",
     .example = "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}",
     .args = kWithinFields,
