@@ -6,6 +6,7 @@ import pytest
 
 from maskctl import kit
 from maskctl._adapters import ADAPTERS
+from maskctl._kit_worker import results_of
 
 
 def causal(case, shift=0):
@@ -84,6 +85,33 @@ def refusal(adapter):
 def test_what_is_no_output_is_said_with_what_was_expected(returned, said):
     expected = "expected an array or {'out': ...}"
     assert refusal(lambda case: returned) == {f"TypeError: the adapter returned {said}; {expected}"}
+
+
+class Tensor:
+    """Does what the kit asks of tensors of torch: one that needs a gradient gives no array."""
+
+    def __init__(self, numbers, dtype, needs_grad=True):
+        self.numbers, self.dtype, self.needs_grad = numbers, dtype, needs_grad
+
+    def detach(self):
+        return Tensor(self.numbers, self.dtype, needs_grad=False)
+
+    def cpu(self):
+        return self
+
+    def float(self):
+        return Tensor(self.numbers, "torch.float32", self.needs_grad)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.needs_grad or self.dtype == "torch.bfloat16":
+            raise RuntimeError("no array of this tensor")
+        return np.asarray(self.numbers)
+
+
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
+def test_tensors_with_gradients_and_of_bfloat16_are_outputs(dtype):
+    out = results_of({"out": Tensor([1.0, 2.0], dtype)})["out"]
+    assert out.tolist() == [1.0, 2.0]
 
 
 def test_an_lse_of_none_is_not_given():

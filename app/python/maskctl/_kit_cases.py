@@ -47,7 +47,7 @@ class Case:
         is called "array". A window always has "left" and "right", None where it is not bounded.
         """
         steps = [self._step(text) for text in _split(self.steps, "|") if text]
-        others = [name for name, _ in steps if name not in known]
+        others = dict.fromkeys(name for name, _ in steps if name not in known)
         if others:
             raise Unsupported(f"no argument for {', '.join(others)}")
         return steps

@@ -90,7 +90,15 @@ def results_of(given):
     if returned:
         raise TypeError(f"the adapter returned {returned}; expected an array or {{'out': ...}}")
     given = given if isinstance(given, dict) else {"out": given}
-    return {name: np.asarray(array) for name, array in given.items() if array is not None}
+    return {name: _array(one) for name, one in given.items() if one is not None}
+
+
+def _array(given):
+    """An output as an array: tensors of torch may have gradients, be on a GPU, or be bfloat16, which NumPy lacks."""
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+        given = given.float() if "bfloat16" in str(given.dtype) else given
+    return np.asarray(given)
 
 
 def ask(adapter, cases, folder, done=lambda id: None):
