@@ -170,6 +170,8 @@ TEST_CASE("gen draws the mask if it has no destination") {
 
 TEST_CASE("the error about a mistyped name suggests the nearest one") {
   check_refused("maskctl shw x.npy", "unknown command 'shw'; did you mean 'show'?");
+  check_refused("maskctl see x.npy",
+                "'see' is a command of the Python package: run `pip install .`");
   check_refused("maskctl version", "unknown command 'version'; did you mean '--version'?");
   check_refused("maskctl show --hlep", "unknown option '--hlep'; did you mean '--help'?");
   check_refused("maskctl stats --blok 64 x.npy",

@@ -29,7 +29,7 @@ def test_the_command_asks_a_program(tmp_path, capsys):
         return _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--segments", f"{tmp_path}/ids.npy", *more])
 
     assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 0
-    assert "none reaches another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
+    assert "none reached another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
     assert see("leaks", "--json") == 1
     assert json.loads(capsys.readouterr().out)["questions"][0]["shape"]["kind"] == "document"
     assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 2 and "--force" in capsys.readouterr().err
@@ -96,3 +96,8 @@ def test_the_entry_of_the_package_knows_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-c", "import sys; sys.argv = ['maskctl', 'see', '--help']; "
                            "from maskctl._command import main; main()"], capture_output=True, text=True)
     assert done.returncode == 0 and "COMMAND IN OUT" in done.stdout
+
+
+def test_the_module_is_the_command():
+    said = subprocess.run([sys.executable, "-m", "maskctl", "see", "--help"], capture_output=True, text=True)
+    assert said.returncode == 0 and "--run" in said.stdout

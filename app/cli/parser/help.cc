@@ -235,6 +235,11 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
   const char* what = is_option ? "unknown option"
                      : command ? "unexpected argument"
                                : "unknown command";
+  if (!command && (word == "see" || word == "mcp")) {
+    return fmt::format(
+        "'{}' is a command of the Python package: run `pip install .`, or python3 -m maskctl {}",
+        word, word);
+  }
   const std::string_view near =
       nearest(word, std::vector<std::string_view>(names.begin(), names.end())).value_or("");
   const bool suggested = !near.empty() && (!is_option || is_likely(word, near));

@@ -293,9 +293,9 @@ class Sees:
 
     def _said(self, one):
         if not one.leaks:
-            none = {"documents": "none reaches another", "future": "no output moves with a later token",
-                    "padding": "reaches no token", "batch": f"no entry moved another in {one.changes} changes"}[one.name]
-            return none if one.whole else f"{none}, asked at {one.asked}"
+            none = {"documents": "none reached another", "future": "no output moved with a later token",
+                    "padding": "reached no token", "batch": f"no entry moved another in {one.changes} changes"}[one.name]
+            return none if one.whole else f"{none}, asked at {one.asked}; everywhere=True asks at all"
         if one.output is None:
             return "LEAK: a copy of the batch beside it moves its outputs"
         at = f"output {one.output[1]}" + (f" of entry {one.output[0]}" if self._probe.subject.shape[0] > 1 else "")
