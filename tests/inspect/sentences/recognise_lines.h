@@ -112,7 +112,7 @@ class RecogniseLines {
            return number_said(m[2]) == open && number_said(m[3]) == all &&
                   is_percent(m[1], open, all);
          }},
-        {"pipeline    no rule",
+        {"pipeline    no rule; counted from every cell (?:open|closed)",
          [this](const auto&) { return 2 * cells_off_a_band(cells_) > fewer(); }},
         {"pipeline    no rule; nearest: (.*); --all prints the pipeline",
          [this](const auto& m) { return summary_holds(m[1]) && is_nearest(); }},
