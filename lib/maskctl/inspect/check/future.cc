@@ -151,20 +151,14 @@ class FutureReader {
   /// Where a group ends that begins with row q, after which come keys up to `end`; q if there is
   /// none. Few of its rows may lack keys, or see keys after the group.
   Index group_end(Index q, Index end) const {
-    const Index stop = std::min(end - shift_, plane_.queries()), most = (stop - q) / 8;
+    const Index stop = end - shift_, most = (stop - q) / 8;
     Index odd = 0;
     for (Index r = q; r < stop && odd <= most; ++r) odd += !reaches(r, end);
     return odd <= most ? stop : q;
   }
 
-  /// The rows of a group, and the end of its keys.
-  struct Group {
-    Range rows;
-    Index end;
-  };
-
   void find_groups() {
-    std::vector<Group> pairs;
+    std::vector<Range> pairs;
     for (Index q = 0; q < plane_.queries();) {
       const Index end = near_[at(q)], stop = end == 0 ? q : group_end(q, end);
       if (stop == q) {
@@ -173,9 +167,9 @@ class FutureReader {
       } else {
         const bool is_pair = stop - q == 2 && is(q, kEarlier);
         if (is_pair) {
-          pairs.push_back({{q, stop}, end});
+          pairs.push_back({q, stop});
         } else {
-          add_group({q, stop}, end);
+          add_group({q, stop});
         }
         q = stop;
       }
@@ -185,9 +179,9 @@ class FutureReader {
     const bool are_groups =
         4 * std::ssize(pairs) >= plane_.queries() ||
         std::ranges::any_of(groups_, [](const Range& group) { return group.size() > 2; });
-    for (const auto& [rows, end] : pairs) {
+    for (const Range& rows : pairs) {
       if (are_groups) {
-        add_group(rows, end);
+        add_group(rows);
       } else {
         add_other(rows.begin, near_run(rows.begin));
       }
@@ -202,9 +196,9 @@ class FutureReader {
   }
 
   /// Notes a group, and the keys after it that its rows see without a gap.
-  void add_group(Range rows, Index end) {
+  void add_group(Range rows) {
     groups_.push_back(rows);
-    ends_of_groups_[rows.end] = static_cast<std::int32_t>(end);
+    const Index end = own(rows.end);
     for (Index r = rows.begin; r < rows.end; ++r) {
       mark(r, kGroup);
       if (near_[at(r)] <= end || is(r, kFull)) continue;
@@ -215,8 +209,8 @@ class FutureReader {
   /// The end of the keys of the row's group; 0 if it is in none.
   std::int32_t group_keys_end(Index q) const {
     if (!is(q, kGroup)) return 0;
-    const auto at_end = ends_of_groups_.upper_bound(q);
-    return at_end == ends_of_groups_.end() ? 0 : at_end->second;
+    return static_cast<std::int32_t>(
+        own(std::ranges::upper_bound(groups_, q, {}, &Range::end)->end));
   }
 
   /// Whether a supposed group (tokens that all see each other) is only the corner of a block of
@@ -374,8 +368,7 @@ class FutureReader {
   std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
-  std::vector<Range> groups_;                     // groups, as ranges of queries
-  std::map<Index, std::int32_t> ends_of_groups_;  // by the end of their queries, that of their keys
+  std::vector<Range> groups_;  // groups, as ranges of queries
   // For each key: itself, or, if a cell of Future::others is in its column, a later key before
   // which all keys have one. Empty without such cells.
   std::vector<std::int32_t> unseen_;

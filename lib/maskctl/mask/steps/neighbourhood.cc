@@ -77,10 +77,6 @@ class NeighbourhoodPlane final : public ComputedRows {
   std::vector<Axis> axes_;
 };
 
-}  // namespace
-
-namespace {
-
 /// A line whose windows move by one token a query: a window, moved inwards at both ends.
 PlanePtr line_plane(Index tokens, Index window) {
   const Index left = window / 2, last = tokens - window;

@@ -191,10 +191,6 @@ class BehindContext final : public ComputedRows {
   const Plane& draft_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Whether each token continues the one at a distance of more than one before it, which a dilation
 /// says in one number.
 bool is_dilated(const Tokens& parents) {
