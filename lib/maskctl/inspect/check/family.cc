@@ -73,9 +73,7 @@ std::optional<std::string> off_family_text(const Mask& mask, const Chain& chain,
   const auto family = family_of(chain, shape_of(mask), cell);
   if (!family) return std::nullopt;
   if (const auto* tree = family->step->get_if<step::Tree>(); tree && !tree->lens.empty()) {
-    // Behind a context, the last query is the last key.
-    const Index token =
-        tree->align == Align::kBottomRight ? cell.query + mask.keys() - mask.queries() : cell.query;
+    const Index token = cell.query + shift_of(shape_of(mask), tree->align);
     const std::string query = branch_text(*tree, token), key = branch_text(*tree, cell.key);
     if (query.empty() || key.empty()) return std::nullopt;
     return fmt::format("token {} of branch {} {} token {} of branch {}", token, query,
