@@ -15,6 +15,12 @@ inline Index image(Index token) {
   if (4 <= token && token < 8) return 1;
   return 20 <= token && token < 23 ? 2 : 0;
 }
+/// A causal mask in which images see each other; those after them, too, if `joined`.
+inline Tensor images(bool joined) {
+  return bools(32, [joined](Index q, Index k) {
+    return k <= q || (image(q) > 0 && (joined ? image(k) > 0 : image(q) == image(k)));
+  });
+}
 /// Two batch entries of six tokens, of which the second sees nothing.
 inline Tensor causal_and_empty() {
   Tensor out(DType::kBool, {2, 1, 6, 6});
@@ -101,13 +107,9 @@ struct Claim<FindingId::kGroupsJoined> {
   static Example example() {
     return {.has = "a.npy --as dense",
             .lacks = "b.npy --as dense",
-            .arrays = {
-                {"a", bools(32, [](Index q,
-                                   Index k) { return k <= q || (image(q) > 0 && image(k) > 0); })},
-                {"b", bools(32, [](Index q, Index k) {
-                   return k <= q || (image(q) > 0 && image(q) == image(k));
-                 })}}};
+            .arrays = {{"a", images(true)}, {"b", images(false)}}};
   }
+  static CheckedMask question() { return {.start = mask_from_dense(images(true))}; }
   static bool holds(const Claimed& claim) {
     return Claim<FindingId::kFuturePart>::holds(claim) &&
            sees_across_causal(claim.cells, claim.b(), claim.h());

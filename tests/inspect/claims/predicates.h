@@ -80,8 +80,37 @@ inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
   return causal > 0 && 2 * cells.open_cells(b, h, alone) < cells.all_cells(alone);
 }
 
-/// How many later keys are open to rows that see themselves but not all keys, outside of groups of
-/// tokens that see each other, and of tokens that see all keys and are seen by all queries.
+/// For each query: where the keys of the longest group that it is in end. A group is a range of
+/// tokens of which seven in eight see all of it.
+inline std::vector<Index> group_ends(const PlainCells& cells, Index b, Index h) {
+  const Index queries = cells.queries(), shift = cells.shift();
+  std::vector<Range> seen;  // the run of keys with the query's own key
+  for (Index q = 0; q < queries; ++q) {
+    Range run{q + shift, q + shift};
+    while (run.end < cells.keys() && cells.open(b, h, q, run.end)) ++run.end;
+    while (run.size() > 0 && run.begin > 0 && cells.open(b, h, q, run.begin - 1)) --run.begin;
+    seen.push_back(run);
+  }
+  std::vector<Index> out(seen.size(), 0);
+  for (Index first = 0; first < queries; ++first) {
+    for (Index end = first + 2; end <= queries; ++end) {
+      Index odd = 0;
+      for (Index q = first; q < end; ++q) {
+        const Range& run = seen[static_cast<std::size_t>(q)];
+        odd += run.begin > first + shift || run.end < end + shift;
+      }
+      if (8 * odd > end - first) continue;
+      for (Index q = first; q < end; ++q) {
+        Index& longest = out[static_cast<std::size_t>(q)];
+        longest = std::max(longest, end + shift);
+      }
+    }
+  }
+  return out;
+}
+
+/// How many later keys are open to rows that see themselves but not all keys, outside of groups
+/// (group_ends()), and of tokens that see all keys and are seen by all queries.
 inline Index cells_in_no_group(const PlainCells& cells, Index b, Index h) {
   const auto is_global = [&](Index k) {
     if (k < cells.shift() || !cells.is_full(b, h, k - cells.shift())) return false;
@@ -90,10 +119,11 @@ inline Index cells_in_no_group(const PlainCells& cells, Index b, Index h) {
     }
     return true;
   };
+  const std::vector<Index> ends = group_ends(cells, b, h);
   return cells.open_cells(b, h, [&](Index q, Index k) {
     const Index own = q + cells.shift();
     return k > own && cells.open(b, h, q, own) && !cells.is_full(b, h, q) && !is_global(k) &&
-           !cells.are_group(b, h, own, k);
+           k >= ends[static_cast<std::size_t>(q)];
   });
 }
 

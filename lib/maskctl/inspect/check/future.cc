@@ -67,6 +67,7 @@ class FutureReader {
         shift_(plane->keys() - plane->queries()),
         first_key_(recognition::first_key(*plane)),
         near_(static_cast<std::size_t>(plane->queries())),
+        own_begin_(near_.size(), plane->keys()),
         kind_(near_.size()) {
     for (const Range& rows : full.rows) {
       for (Index q = rows.begin; q < rows.end; ++q) mark(q, kFull);
@@ -98,8 +99,7 @@ class FutureReader {
     kFull = 4,
     kGroup = 8,
     kOther = 16,
-    kEarlier = 32,
-    kBefore = 64  // sees itself and the key right before
+    kEarlier = 32
   };
 
   static std::size_t at(Index q) { return static_cast<std::size_t>(q); }
@@ -116,8 +116,10 @@ class FutureReader {
     const Index self = own(q);
     auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
     if (run == runs.end()) return;
-    if (run->begin <= self) mark(q, kSelf);
-    if (run->begin < self) mark(q, kBefore);
+    if (run->begin <= self) {
+      mark(q, kSelf);
+      own_begin_[at(q)] = run->begin;
+    }
     if (runs.front().begin < self) mark(q, kEarlier);
     Index later = 0;
     const Index next = std::max(self + 1, first_key_);
@@ -141,19 +143,19 @@ class FutureReader {
     out_.closed += plane_.keys() - 1 - self - later - to_global;
   }
 
-  /// Whether row r sees the keys right after its own up to `end` (its near_ is `end`). The row of
-  /// token end - 1 sees itself and the token before, and may see no later key, so that its near_ is
-  /// 0.
-  bool reaches(Index r, Index end) const {
-    return near_[at(r)] == end || (own(r) + 1 == end && near_[at(r)] == 0 && is(r, kBefore));
+  /// Whether row r sees the keys from `begin` to `end`, among these its own, and not the next one.
+  /// The last of such rows may see no later key, so that its near_ is 0.
+  bool sees_just(Index r, Index begin, Index end) const {
+    return own_begin_[at(r)] <= begin &&
+           (near_[at(r)] == end || (near_[at(r)] == 0 && own(r) + 1 == end));
   }
 
   /// Where a group ends that begins with row q, after which come keys up to `end`; q if there is
-  /// none. Few of its rows may lack keys, or see keys after the group.
+  /// none. One in eight of its rows may lack keys, or see keys after the group.
   Index group_end(Index q, Index end) const {
     const Index stop = end - shift_, most = (stop - q) / 8;
     Index odd = 0;
-    for (Index r = q; r < stop && odd <= most; ++r) odd += !reaches(r, end);
+    for (Index r = q; r < stop && odd <= most; ++r) odd += !sees_just(r, own(q), end);
     return odd <= most ? stop : q;
   }
 
@@ -366,6 +368,8 @@ class FutureReader {
   std::span<const Range> global_;
   Index shift_, first_key_;
   std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
+  // For each query: where the run with its own key begins; past all keys if it does not see itself.
+  std::vector<Index> own_begin_;
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
   std::vector<Range> groups_;  // groups, as ranges of queries

@@ -15,8 +15,8 @@ LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
           .severity = Severity::kWarning,
           .summary = "a part of the future is open in a mask that is causal otherwise",
           .claim =
-              "that many open cells are after their query's own key, in no group of tokens that "
-              "all see each other",
+              "that many open cells are after their query's own key, in no group of neighbouring "
+              "tokens of which seven in eight see all of it",
           .why =
               "those queries see tokens that they should predict; the loss falls too low, and "
               "generation, which has no future, is worse than the loss says",

@@ -464,8 +464,10 @@ std::string in_brackets(const std::string& text) {
   return has ? " " + text : " (" + text + ")";
 }
 
-Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
-  if (!is_inverse(found.chain) || tokens_and_regions(found.chain) > 0 || !hides_selves(mask))
+Findings inverse_of(const Recognised& found, const std::string& text, const Pattern& pattern) {
+  const Mask& mask = pattern.mask;
+  const Mask given = pattern.opened ? zip(Op::kOr, mask, *pattern.opened) : mask;
+  if (!is_inverse(found.chain) || tokens_and_regions(found.chain) > 0 || !hides_selves(given))
     return {};
   return {{&lint_rule(FindingId::kPolarity),
            fmt::format("the mask is the inverse of one: {}", text),
@@ -507,7 +509,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
     return pattern.explained ? std::optional(Findings{}) : std::nullopt;
   }
   const std::string text = found.chain.empty() ? words : summary_text(found.chain);
-  if (residue.cells == 0) return inverse_of(found, text, mask);
+  if (residue.cells == 0) return inverse_of(found, text, pattern);
   const Unexplained cells(pattern);
   const bool off_family = is_few(pattern) && are_off_family(mask, found.chain, residue);
   if (!off_family && cells.follow_a_rule()) return std::nullopt;
