@@ -32,7 +32,9 @@ std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loa
   if (options.form) out = read_declared(*options.form, options.source, loader);
   if (options.padding.empty()) return out;
   if (!out) out = DocumentSource{.text = options.padding};
-  out->real = loader.array(options.padding);
+  const auto two = two_sources(options.padding);
+  out->real = loader.array(two ? two->q : options.padding);
+  if (two) out->kv_real = loader.array(two->kv);
   out->real_text = options.padding;
   return out;
 }

@@ -109,5 +109,20 @@ TEST_CASE("check: padding flags apply to the keys of a decoding step", "[check]"
   CHECK(said_of(checked(full_mask(1, 1, 1, 10), padding)) == Said{"padding-attended", "mask-full"});
 }
 
+TEST_CASE("check: flags of keys alone do not say which queries are padding", "[check]") {
+  const Mask cross = maskctl::apply(full_mask(1, 1, 2, 6), test::chain_of("close:k=4-5"));
+  const Tensor keys = test::i32({1, 1, 1, 1, 0, 0});
+  CHECK_THROWS_WITH(
+      checked(cross, DocumentSource{.real = keys}),
+      "6 flags of padding for 2 queries: flag 4 is 0, and which queries are padding is "
+      "not known; give q=FLAGS,kv=FLAGS");
+  const auto said = [&](const Mask& mask, std::initializer_list<std::int32_t> queries) {
+    return said_of(checked(mask, DocumentSource{.real = test::i32(queries), .kv_real = keys}));
+  };
+  CHECK(said(cross, {1, 1}).empty());
+  CHECK(said(cross, {1, 0}) == Said{"padding-rows-open"});
+  CHECK(said(full_mask(1, 1, 2, 6), {1, 1}) == Said{"padding-attended", "mask-full"});
+}
+
 }  // namespace
 }  // namespace maskctl

@@ -137,7 +137,8 @@ void declare_documents(OptionList& list, DocumentOptions& documents, bool severa
                });
   }
   list.text("--padding", "SOURCE",
-            "flags of the tokens, as attention_mask: 0 is padding, which is in no document",
+            "flags of the tokens, as attention_mask: 0 is padding, which is in no document; of "
+            "queries and keys as q=FLAGS,kv=FLAGS",
             documents.padding);
 }
 

@@ -95,6 +95,23 @@ Tensor without_padding(const Tensor& ids, const Tensor& real, std::int32_t pad_i
   return out;
 }
 
+/// Flags of the keys say nothing of the queries if the last of them, which are those of the queries
+/// if these are the last tokens, name padding: the queries of cross attention and of a static cache
+/// are others.
+void check_queries_are_real(const Tensor& real, Index queries) {
+  const Tensor flags = astype(token_flags(real), DType::kBool);
+  const Index length = flags.rank() == 0 ? 0 : flags.extent(flags.rank() - 1);
+  const auto all = flags.as<std::uint8_t>();
+  for (Index at = 0; at < flags.elements(); ++at) {
+    if (at % length < length - queries || all[as_size(at)] != 0) continue;
+    throw Error(
+        Errc::kInvalidArgument,
+        fmt::format("{} flags of padding for {} queries: flag {} is 0, and which queries are "
+                    "padding is not known; give q=FLAGS,kv=FLAGS",
+                    length, queries, at % length));
+  }
+}
+
 /// The number of runs of equal ids.
 Index stretches(std::span<const std::int32_t> ids) {
   Index out = ids.empty() ? 0 : 1;
@@ -302,10 +319,10 @@ Documents documents_of(const DocumentSource& source, Index queries, Index keys) 
   out.q = ids_of(source, source.q, queries);
   out.kv = ids_of(source, source.kv ? *source.kv : source.q, keys);
   out.pad_id = source.form == DocumentForm::kSegments ? source.pad_id : -1;
-  if (source.real) {
-    out.q = without_padding(out.q, *source.real, out.pad_id);
-    out.kv = without_padding(out.kv, *source.real, out.pad_id);
-  }
+  if (!source.real) return out;
+  if (!source.kv_real && queries < keys) check_queries_are_real(*source.real, queries);
+  out.q = without_padding(out.q, *source.real, out.pad_id);
+  out.kv = without_padding(out.kv, source.kv_real ? *source.kv_real : *source.real, out.pad_id);
   return out;
 }
 

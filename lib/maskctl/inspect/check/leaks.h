@@ -24,10 +24,12 @@ struct DocumentSource {
   std::optional<Tensor> kv = {};
   std::int32_t pad_id = -1;  // the id of padding, for segment ids
   std::string text = {};     // how the user named the arrays
-  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then. If
-  /// there are more flags than queries, they are the flags of the keys, and the last of them those
-  /// of the queries. Where `q` has no elements, all tokens that are no padding are one document.
+  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then: those of
+  /// queries and keys or, with `kv_real`, those of the queries. More flags than queries are those of
+  /// the keys; the last queries are then taken for tokens, all of which must be real. Where `q` has
+  /// no elements, all tokens that are no padding are one document.
   std::optional<Tensor> real = {};
+  std::optional<Tensor> kv_real = {};
   std::string real_text = {};  // how the user named the flags
 };
 
@@ -35,7 +37,8 @@ struct DocumentSource {
 /// document starts wherever they do not continue (documents_from_positions). Documents of
 /// cu_seqlens are numbered from 0, and tokens after the last one are padding. Throws Error(kShape)
 /// if the arrays do not fit the number of queries and keys, and Error(kInvalidArgument) for
-/// cu_seqlens that decrease or do not start with 0.
+/// cu_seqlens that decrease or do not start with 0, and for flags that do not say which queries are
+/// padding.
 Documents documents_of(const DocumentSource& source, Index queries, Index keys);
 /// documents_of() for a mask. The arrays must also fit its batch entries; an extent of 1, in the
 /// arrays or in the mask, broadcasts. Error messages start with the text of the source.

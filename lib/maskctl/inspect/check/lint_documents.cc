@@ -133,8 +133,7 @@ Location at_first(const Mask& cells) {
   return {at->batch, at->head, at->query, at->key, {}, {}};
 }
 
-void add_padding_cells(const Mask& mask, const DocumentCells& masks, const Leaks& leaks,
-                       Findings& out) {
+void add_padding_cells(const DocumentCells& masks, const Leaks& leaks, Findings& out) {
   if (leaks.padding_keys > 0) {
     out.push_back({&lint_rule(FindingId::kPaddingAttended),
                    fmt::format("{} of padding keys open to queries of documents",
@@ -142,11 +141,9 @@ void add_padding_cells(const Mask& mask, const DocumentCells& masks, const Leaks
                    at_first(masks.padding_keys()), leaks.padding_keys});
   }
   if (leaks.padding_queries > 0) {
-    out.push_back(
-        {&lint_rule(FindingId::kPaddingRowsOpen),
-         fmt::format("{} open to padding queries{}", cells_text(leaks.padding_queries),
-                     mask.queries() == mask.keys() ? "" : ", if the last query is the last token"),
-         at_first(masks.padding_queries()), leaks.padding_queries});
+    out.push_back({&lint_rule(FindingId::kPaddingRowsOpen),
+                   fmt::format("{} open to padding queries", cells_text(leaks.padding_queries)),
+                   at_first(masks.padding_queries()), leaks.padding_queries});
   }
 }
 
@@ -163,7 +160,7 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
   }
   if (leaks.padding() == 0) return out;
   const DocumentCells masks = document_cells(mask, documents);
-  add_padding_cells(mask, masks, leaks, out);
+  add_padding_cells(masks, leaks, out);
   if (leaks.padding_keys > 0) lint_only_padding(documents, masks, out);
   return out;
 }
