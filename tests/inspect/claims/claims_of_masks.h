@@ -236,8 +236,11 @@ struct Claim<FindingId::kDecodeOwnKey> {
   static Example example() {
     return {
         .has = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding a.npy",
-        .lacks = "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding b.npy",
-        .arrays = {{"a", i32({1, 6}, {1, 1, 1, 1, 1, 1})}, {"b", i32({1, 6}, {1, 1, 1, 1, 1, 0})}}};
+        .lacks =
+            "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1 --padding q=q.npy,kv=b.npy",
+        .arrays = {{"a", i32({1, 6}, {1, 1, 1, 1, 1, 1})},
+                   {"b", i32({1, 6}, {1, 1, 1, 1, 1, 0})},
+                   {"q", i32({1, 1}, {0})}}};
   }
   static CheckedMask question() {
     CheckedMask out{.start = Mask(diagonal_band(1, 6, -kUnbounded, 4))};
@@ -441,6 +444,77 @@ struct Claim<FindingId::kFirstBlock> {
     return finding.count == cells.rows([&](Index b, Index h, Index q) {
       return comes_late(cells, b, h, q);
     }) && comes_late(cells, claim.b(), claim.h(), claim.q());
+  }
+};
+
+/// A window of 8 keys, and from query 16 on of `later` keys.
+inline Tensor window_of_8_then(Index later) {
+  return bools(32, [later](Index q, Index k) { return k <= q && q - k < (q < 16 ? 8 : later); });
+}
+
+template <>
+struct Claim<FindingId::kWindowChanges> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "b.npy --as dense",
+            .arrays = {{"a", window_of_8_then(5)}, {"b", window_of_8_then(8)}}};
+  }
+  static CheckedMask question() { return {.start = mask_from_dense(window_of_8_then(9))}; }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    const Index from = claim.number_after("queries from "), after = claim.number_after(" see "),
+                before = claim.number_after(" those before ");
+    return before != after && from == claim.q() &&
+           claim.count() == cells.planes([&](Index b, Index h) {
+             Index first = 0;
+             while (cells.open_in(b, h, {0, cells.queries()}, {first, first + 1}) == 0) ++first;
+             bool holds = true;
+             for (Index q = 0; q < cells.queries(); ++q) {
+               const Index own = q + cells.shift(), keys = q < from ? before : after;
+               for (Index k = 0; k < cells.keys(); ++k) {
+                 const bool is_seen = k >= first && k <= own && own - k < keys;
+                 holds = holds && cells.open(b, h, q, k) == is_seen;
+               }
+             }
+             return holds;
+           });
+  }
+};
+
+/// Documents of 20, 30 and 14 tokens, to all of which the first `sinks` tokens are open.
+inline Tensor documents_with_sinks(Index sinks) {
+  const auto document = [](Index token) { return (token >= 20) + (token >= 50); };
+  return bools(64, [=](Index q, Index k) {
+    return k <= q && (k < sinks || (document(q) == document(k) && q - k < 8));
+  });
+}
+
+template <>
+struct Claim<FindingId::kDocumentsReopened> {
+  static Example example() {
+    return {.has = "a.npy --as dense",
+            .lacks = "b.npy --as dense",
+            .arrays = {{"a", documents_with_sinks(4)}, {"b", documents_with_sinks(0)}}};
+  }
+  static CheckedMask question() { return {.start = mask_from_dense(documents_with_sinks(4))}; }
+  static bool holds(const Claimed& claim) {
+    const std::string& text = claim.finding.message;
+    const auto lengths = listed_at(text, text.find(" documents of ") + 14);
+    const bool one = text.find("all of key ") != std::string::npos;
+    const Index begin = claim.number_after(one ? "all of key " : "all of keys ");
+    const Index end =
+        one ? begin + 1 : claim.number_after(fmt::format("all of keys {}-", begin)) + 1;
+    Index across = 0, elsewhere = 0, future = 0;
+    claim.cells.planes([&](Index b, Index h) {
+      across += claim.cells.open_cells(b, h, [&](Index q, Index k) {
+        const bool crosses = document_of(q, lengths) != document_of(k, lengths);
+        elsewhere += crosses && (k < begin || k >= end) && claim.cells.open(b, h, q, k);
+        future += k > q && claim.cells.open(b, h, q, k);
+        return crosses;
+      });
+      return false;
+    });
+    return across == claim.count() && elsewhere == 0 && future == 0 && across > 0;
   }
 };
 

@@ -37,6 +37,10 @@ bool has(const Findings& findings, Severity severity) {
                              [severity](const Finding& f) { return f.rule->severity == severity; });
 }
 
+bool has(const Findings& findings, FindingId id) {
+  return std::ranges::any_of(findings, [id](const Finding& f) { return f.rule->key == id; });
+}
+
 /// Adds the words for each step of the chain, each once; steps inside scopes are included.
 void add_words(const Chain& chain, std::vector<std::string>& words) {
   for (const Step& step : chain) {
@@ -276,6 +280,11 @@ class Check {
     if (!found) std::ranges::move(lint_heads(pattern, planes_), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
     if (out.empty()) out = lint_recognised(pattern, planes_);
+    if (has(so_far, FindingId::kStepReopens)) {  // the steps that reopen were given, and named
+      std::erase_if(
+          out, [](const Finding& one) { return one.rule->key == FindingId::kDocumentsReopened; });
+    }
+    if (out.empty()) out = lint_window(pattern.mask);
     if (out.empty() && pattern.explained) out = lint_heads_alike(mask);
     return out;
   }

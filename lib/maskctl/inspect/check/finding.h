@@ -76,6 +76,8 @@ enum class FindingId : std::uint8_t {
   kHeadsBorders,
   kHeadWindow,
   kRingSlots,
+  kWindowChanges,
+  kDocumentsReopened,
   // about the mask and its documents:
   kDocumentLeak,
   kPaddingAttended,

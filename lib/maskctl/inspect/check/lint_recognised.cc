@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint.h"
@@ -22,6 +23,7 @@
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 
@@ -54,6 +56,24 @@ LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
       .example =
           "maskctl check gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'",
       .unfixed = "which of the documents are right is not known"};
+}
+
+LintRule lint_row(RuleKey<FindingId::kDocumentsReopened>) {
+  return {.id = "documents-reopened",
+          .severity = Severity::kNote,
+          .summary = "documents with a window see tokens of another one",
+          .claim =
+              "in a causal mask that many cells lie across the borders of documents of the lengths "
+              "named, all of them of the keys named",
+          .why =
+              "right where documents share these tokens, as answers share a prompt; sinks that are "
+              "opened after the documents were closed show those of the first to all others",
+          .fix =
+              "open sinks first, close documents last; or give each document its own sinks, with "
+              "within",
+          .example =
+              "maskctl convert gen:full:n=64 -t 'doc:lens=20+30+14 | window:left=7 | "
+              "sinks:n=4 | causal' --to dense -o mask.npy\nmaskctl check mask.npy"};
 }
 
 namespace {
@@ -302,6 +322,37 @@ void lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& p
   if (first) out.push_back(std::move(*first));
 }
 
+/// Finds documents of a causal mask with a window that a later step opens to each other, in the
+/// columns of fewer tokens than the window has: longer ones are a prompt that answers share.
+void lint_reopened(const Pattern& pattern, Findings& out) {
+  const Mask& mask = pattern.mask;
+  if (mask.queries() != mask.keys() || mask.distinct().size() > 1 || pattern.opened) return;
+  const auto reach = recognition::diagonals(*mask.plane(0, 0));
+  if (!reach || reach->high > 0) return;
+  Index window = 0;
+  for (const Step& step : pattern.found.chain) {
+    const auto* found = step.get_if<step::Window>();
+    if (found != nullptr && found->left) window = *found->left + 1;
+  }
+  for (const Step& step : pattern.found.chain) {
+    const std::vector<Index> lengths = lengths_of(step, mask.keys());
+    if (lengths.empty() || step.is<step::Chunk>()) continue;
+    const Mask across = zip(Op::kSub, mask, maskctl::apply(mask, {step}));
+    const Index cells = across.count();
+    if (cells == 0) return;
+    const Range keys = recognition::hull_of(*across.plane(0, 0)).k;
+    if (keys.size() >= window) return;
+    const Cell at = *first_cell(across);
+    out.push_back(
+        {&lint_rule(FindingId::kDocumentsReopened),
+         fmt::format("{} across documents of {} tokens, all of {}", counted(cells, "cell"),
+                     list_text(lengths), range_words(keys, "key")),
+         {at.batch, at.head, at.query, at.key, {}, {}},
+         cells});
+    return;
+  }
+}
+
 }  // namespace
 
 Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& planes) {
@@ -330,7 +381,7 @@ Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& planes) {
 Findings lint_recognised(const Pattern& pattern, recognition::KnownPlanes& planes) {
   constexpr Index kMostShare = 64;  // more unexplained cells make the steps a guess
   Findings out;
-  if (pattern.explained) lint_diagonal(pattern, out);
+  if (pattern.explained) lint_diagonal(pattern, out), lint_reopened(pattern, out);
   const Recognised& found = pattern.found;
   const bool nearly = !found.irregular && kMostShare * found.residue.cells <= pattern.mask.cells();
   if (pattern.explained || nearly) lint_documents_of_heads(pattern, planes, out);
