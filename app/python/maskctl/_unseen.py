@@ -5,6 +5,8 @@ import re
 
 import torch
 
+from maskctl._seen import joined
+
 _UNSEEN = "its forward ran, but no attention function that is known, and no softmax of a product of queries and keys"
 
 
@@ -22,6 +24,24 @@ _OPERATORS = re.compile(r"attention|attn|^xformers_flash\w*::|^_vllm_fa\w*::|^sg
 def is_attention_operator(name):
     """Whether an operator of torch.ops, "xformers::efficient_attention_forward_cutlass", is attention, and forward."""
     return _OPERATORS.search(name) is not None and re.search("backward|bwd|combine|merge", name) is None
+
+
+_STATES = re.compile(r"(Mamba\w*(Mixer|Layer)|Delta(Net|Rule|Attention)|(Lightning|Linear)Attention|Rglru|RwkvSelfAttention|"
+                     r"LSTM\w*Layer|Retention|Hyena\w*)$")
+
+
+def beside_attention(names, module):
+    """The modules with a convolution along the tokens, or with a state: "layers.0-2.conv (ShortConv)"; empty where there
+    are none. names: of modules, by id."""
+    found, inside = {}, set()
+    for one in module.modules():
+        kind = type(one).__name__
+        mixes = isinstance(one, torch.nn.RNNBase) or _STATES.search(kind) or any(
+            isinstance(child, torch.nn.Conv1d) and child.kernel_size[0] > 1 for child in one.children())
+        if mixes and id(one) not in inside:
+            inside.update(map(id, one.modules()))
+            found.setdefault(kind, []).append(names[id(one)] or "the model")
+    return ", ".join(f"{joined(layers)} ({kind})" for kind, layers in found.items())
 
 
 def reason(frame, seen):

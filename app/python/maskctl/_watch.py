@@ -11,6 +11,7 @@ from maskctl import _eyes
 from maskctl._native import Error
 from maskctl._proof import proof
 from maskctl._rows import Call, Run
+from maskctl._unseen import beside_attention
 
 _MOST_HELD = 1 << 30  # bytes of samples; more are solved while the model runs
 
@@ -68,6 +69,10 @@ class watch:
             _eyes.begin(self, self._model)
             if any(map(_is_compiled, self._model.modules())):
                 self.run.notes.append("modules that torch.compile has compiled ran as they are written")
+            others = beside_attention(self._names, self._model)
+            if others:
+                self.run.notes.append(f"convolutions and states have no mask and were not looked at: {others}; maskctl.see asks what "
+                                      "tokens see through them")
         return self.run
 
     def __exit__(self, kind, *_):
