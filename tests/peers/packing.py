@@ -19,8 +19,6 @@ warnings.filterwarnings("ignore")
 LENGTHS = (11, 13)
 TOKENS = sum(LENGTHS)
 SECONDS = 120
-# Where two layers of the default config are of one kind, and published models have another, too.
-KINDS_OF_LAYERS = {"lfm2": {"layer_types": ["conv", "full_attention"]}}
 
 
 def without_cache(model):
@@ -34,19 +32,21 @@ def without_cache(model):
 def facts_of(model_type):
     """{what was passed: what was seen} of a type."""
     import torch
-    from tiny_models import made
+    from layer_kinds import with_each_kind
 
     import maskctl
 
-    model = made(model_type, 2, KINDS_OF_LAYERS.get(model_type, {}))[0]
+    model, lacks = with_each_kind(model_type)
     ids = torch.randint(3, 60, (1, TOKENS), generator=torch.Generator().manual_seed(1))
     positions = torch.cat([torch.arange(n) for n in LENGTHS])[None]
     segments = torch.arange(2).repeat_interleave(torch.tensor(LENGTHS))[None]
     cells = ((segments[0][:, None] == segments[0]) & torch.ones(TOKENS, TOKENS).tril().bool())[None, None]
     block = torch.where(cells, 0.0, torch.finfo(torch.float32).min)
+    ends = torch.tensor([0, *torch.tensor(LENGTHS).cumsum(0)], dtype=torch.int32)
+    flat = {"seq_idx": segments.int(), "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": max(LENGTHS), "max_length_k": max(LENGTHS)}
     passed = {"positions": {"position_ids": positions}, "ones": {"position_ids": positions, "attention_mask": torch.ones_like(ids)},
               "block": {"position_ids": positions, "attention_mask": block},
-              "bool": {"position_ids": positions, "attention_mask": cells}}
+              "bool": {"position_ids": positions, "attention_mask": cells}, "flat": {"position_ids": positions, **flat}}
 
     def asked(arguments, wholly=False):
         try:
@@ -61,7 +61,8 @@ def facts_of(model_type):
                 "shape": one.shape and one.shape.kind, "passes": answer.passes,
                 "same": answer.matrix() == answer.matrix(exact=True) if wholly else None}
 
-    facts = {name: asked(arguments, name == "positions") for name, arguments in passed.items()}
+    facts = {"lacks": [" ".join(one) for one in lacks]}
+    facts |= {name: asked(arguments, name == "positions") for name, arguments in passed.items()}
     for attention in ("sdpa", "flex_attention"):
         try:
             model.set_attn_implementation(attention)
@@ -98,7 +99,7 @@ def left_padding(model, ids):
 
 
 def too_long(*_):
-    raise TimeoutError(f"more than {SECONDS} s")
+    raise TimeoutError(f"more than {SECONDS} processor seconds")
 
 
 def ask(path, names):
@@ -107,7 +108,7 @@ def ask(path, names):
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGPROF, too_long)
     known = {}
     if os.path.exists(path):
         with open(path) as file:
@@ -117,13 +118,13 @@ def ask(path, names):
     for name in names or sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES):
         if name in types:
             continue
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             types[name] = facts_of(name)
         except Exception as error:  # report it and try the next type
             types[name] = {"not built": f"{type(error).__name__}: {(str(error) or ' ').splitlines()[0][:100]}"}
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         print(name, json.dumps(types[name]), flush=True)
         with open(path, "w") as file:
             json.dump(known, file, indent=1)
@@ -143,7 +144,7 @@ def row_of(facts):
             "block": "position_ids, a 4-D bias and use_cache=False"}
     left = facts["left"]
     moved = [not isinstance(left[name], float) or left[name] > 1e-3 for name in ("mask", "positions")]
-    return (word(facts["positions"]) + (f" ({', '.join(kernels)})" if kernels else ""), word(facts["ones"]), word(facts["block"]),
+    return (word(facts["positions"]) + (f" ({', '.join(kernels)})" if kernels else ""), word(facts["flat"]), word(facts["ones"]), word(facts["block"]),
             "no" if not moved[0] else "yes" if moved[1] else "without position_ids",
             "yes" if facts["positions"].get("future") else "no", safe[apart[0]] if apart else "one document a row")
 
@@ -161,12 +162,12 @@ def page(path, out):
         if one["leaks"]:
             shapes.setdefault(one["shape"], []).append(f"{name} ({one['module']})" if one["module"] else name)
     count = sum(map(len, rows.values()))
-    lines = ["| types | position_ids | and ones | and a 4-D bias | left padding moves logits | sees the future | to be safe pass |",
-             "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = ["| types | position_ids | and seq_idx | and ones | and a 4-D bias | left padding moves logits | sees the future | to be safe pass |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for cells, names in sorted(rows.items(), key=lambda one: -len(one[1])):
         lines.append(f"| {', '.join(names)} | {' | '.join(cells)} |")
     versions = known["versions"]
-    head = (f"{count} causal types of transformers {versions['transformers']} (torch {versions['torch']}, CPU, random weights, 2 layers; "
+    head = (f"{count} causal types of transformers {versions['transformers']} (torch {versions['torch']}, CPU, random weights, a layer of each kind, 2 at least; "
             f"documents of {LENGTHS[0]} and {LENGTHS[1]} tokens); {len(missing)} others were not built so small or took too long:")
     added = [facts["bool"] for names in rows.values() for name in names for facts in [known["types"][name]]
              if word(facts["block"]) == "apart"]

@@ -18,8 +18,8 @@ warnings.filterwarnings("ignore")
 
 import numpy as np
 import torch
+from layer_kinds import with_each_kind
 from packing import LENGTHS, SECONDS, TOKENS, too_long, without_cache
-from tiny_models import made
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 import maskctl
@@ -70,7 +70,7 @@ def of_one(model, **arguments):
 
 def facts_of(model_type):
     """{batch: what was found} of a type."""
-    model = made(model_type, 2, {})[0]
+    model = with_each_kind(model_type)[0]
     draw = torch.Generator().manual_seed(1)
     ids = torch.randint(3, 60, (2, TOKENS), generator=draw)
     positions = torch.cat([torch.arange(n) for n in LENGTHS])[None]
@@ -109,7 +109,7 @@ def figures(types):
 def main():
     path = sys.argv[1]
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGPROF, too_long)
     types = {}
     if os.path.exists(path):
         with open(path) as file:
@@ -117,13 +117,13 @@ def main():
     for name in sys.argv[2:] or sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES):
         if name in types:
             continue
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             types[name] = facts_of(name)
         except Exception as error:  # report it and try the next type
             types[name] = {"not built": f"{type(error).__name__}: {(str(error) or ' ').splitlines()[0][:100]}"}
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         print(name, json.dumps(types[name]), flush=True)
         with open(path, "w") as file:
             json.dump(types, file, indent=1)

@@ -41,7 +41,7 @@ SMALL = {
     "v_head_dim": 8, "rotary_dim": 4, "pad_token_id": 0, "type_vocab_size": 2,
     "linear_num_value_heads": 4, "linear_num_key_heads": 4, "linear_key_head_dim": 8,
     "linear_value_head_dim": 8, "mamba_d_state": 8, "mamba_n_heads": 4, "mamba_d_head": 16,
-    "mamba_expand": 2, "attention_dropout": 0.0, "hidden_dropout": 0.0,
+    "mamba_expand": 2, "mamba_d_ssm": 64, "attention_dropout": 0.0, "hidden_dropout": 0.0,
 }
 WINDOWS = {"sliding_window": 6, "attention_chunk_size": 8, "local_attention": 12, "window_size": 6,
            "attention_window_size": 6, "attention_window": 8, "block_size": 4}
@@ -112,7 +112,7 @@ def masks_of(model, tokens):
     return kinds
 
 
-def made(model_type, layers, extra):
+def made(model_type, layers, extra, most=MOST_PARAMETERS):
     """Makes a tiny model, also of the text part of a larger one; returns it with the keys that its
     class got."""
     given = {**overrides(CONFIG_MAPPING[model_type](), layers), **extra}
@@ -126,7 +126,7 @@ def made(model_type, layers, extra):
                 if type(config) in auto._model_mapping:
                     with torch.device("meta"):
                         size = sum(p.numel() for p in auto.from_config(config).parameters())
-                    if size > MOST_PARAMETERS:
+                    if size > most:
                         raise ValueError(f"{size} parameters: what makes it small is not known")
                     return auto.from_config(config, attn_implementation="eager").eval(), keys
             raise LookupError("no text model")
