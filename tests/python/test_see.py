@@ -48,7 +48,8 @@ def test_the_matrix_is_that_of_plain_cells(seed):
     answer = maskctl.see(through(cells), TOKENS, segments=IDS)
     assert answer.matrix() == Mask(np.broadcast_to(cells, (2, 1, T, T)), "dense") == answer.matrix(exact=True)
     different = cells & (IDS[:, None] != IDS)
-    assert question(answer, "documents").leaks == different.any()
+    assert question(answer, "documents").leaks == different.any() and question(answer, "documents").moved == 2 * different.any(1).sum()
+    assert question(answer, "future").moved == 2 * np.triu(cells, 1).any(1).sum()
     assert question(answer, "future").leaks == np.triu(cells, 1).any()
     assert bool(answer) == (not different.any() and not np.triu(cells, 1).any())
     for one in answer.data.questions:
@@ -275,10 +276,43 @@ def test_numbers_and_single_rows_are_taken():
     assert maskctl.see(lambda x: through(PACKED)(x[None])[0], TOKENS[0], segments=IDS)
 
 
-def test_assert_sees():
+def test_assert_sees_names_each_question_that_leaks():
     assert_sees(through(PACKED), TOKENS[:1], "doc:ids | causal", ids=IDS)
-    with pytest.raises(AssertionError, match="sees other tokens"):
+    assert_sees(through(PACKED | PACKED.T), TOKENS[:1], "doc:ids", ids=IDS)
+    with pytest.raises(AssertionError, match="sees other tokens(.|\n)*documents  LEAK(.|\n)*future     no output moved"):
         assert_sees(through(np.tri(T, dtype=bool)), TOKENS[:1], "doc:ids | causal", ids=IDS)
+    with pytest.raises(AssertionError, match="documents  LEAK(.|\n)*future     LEAK"):
+        assert_sees(through(np.ones((T, T), bool)), TOKENS[:1], Mask(PACKED[None, None], "dense"))
+
+
+def test_a_choice_shows_with_one_token_changed_alone():
+    was, ids, n = TOKENS[0].repeat(11)[:256], np.repeat([0, 1], 128), 256
+    cells = (ids[:, None] == ids) & np.tri(n, dtype=bool)
+
+    def model(x):  # output 3 moves with token 100, unless another token is another too
+        if len(x) > 1:
+            raise ValueError("one row only")
+        out = through(cells)(x)
+        out[:, 3] += (x[0, 100] != was[100]) and ((x[0] != was).sum() == 1)
+        return out
+
+    answer = maskctl.see(model, was[None], segments=ids)
+    assert answer and "asked at" in str(answer) and "in 2 changes of whole documents\n" in str(answer)
+    assert "one token changed alone only: everywhere=True tries that, in some 512 runs" in answer.notes[-1]
+    answer = maskctl.see(model, was[None], segments=ids, everywhere=True)
+    one = question(answer, "future")
+    assert one.leaks and one.output == [0, 3] and one.input == [0, 100] and one.moved == 1
+    assert question(answer, "documents").whole and "in 2 changes of whole documents, nor with a token alone" in str(answer)
+    answer = maskctl.see(through(cells), was[None], segments=ids, everywhere=True)
+    assert answer and "no output moved with a later token, nor with all from a place on" in str(answer) and not answer.notes
+
+
+def test_the_side_of_padding_is_said():
+    for first, last, words in ((3, T, "on the left"), (0, T - 2, "on the right"), (2, T - 2, "on the left and on the right")):
+        valid = (np.arange(T) >= first) & (np.arange(T) < last)
+        assert f"padding    {words}: no output moved with all of it" in str(maskctl.see(through(PACKED & valid), TOKENS[:1], valid=valid))
+    valid = np.arange(T) != 7
+    assert "padding    between tokens:" in str(maskctl.see(through(PACKED & valid), TOKENS[:1], valid=valid))
 
 
 @pytest.mark.parametrize("call, words", [

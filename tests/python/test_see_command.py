@@ -29,7 +29,7 @@ def test_the_command_asks_a_program(tmp_path, capsys):
         return _see_command.main([f"{tmp_path}/x.npy", "--run", run, "--segments", f"{tmp_path}/ids.npy", *more])
 
     assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 0
-    assert "none reached another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
+    assert "none moved with another" in capsys.readouterr().out and Mask(f"{tmp_path}/seen.npy") == Mask(np.stack([PACKED] * 2)[:, None])
     assert see("leaks", "--json") == 1
     assert json.loads(capsys.readouterr().out)["questions"][0]["shape"]["kind"] == "document"
     assert see("apart", "--matrix", f"{tmp_path}/seen.npy") == 2 and "--force" in capsys.readouterr().err

@@ -15,12 +15,13 @@ STORED = pathlib.Path(__file__).resolve().parents[1] / "data" / "see_answers.jso
 
 
 class Layered(_see_subjects.Function):
-    """A model of one layer, which leaks."""
+    """A model of two layers, which leak each in its way."""
 
     cached, arguments = False, ()
 
-    def layers(self, within=None):
-        return [] if within is not None else [("layers.0", self, _see_subjects.Function(self.function, self.values))]
+    def layers(self, within=None, changed=None):
+        functions = [] if within is not None else [self.function, through(SHAPES["near"])]
+        return [(f"layers.{n}", one, _see_subjects.Function(one, self.values)) for n, one in enumerate(functions)]
 
 
 def answers():

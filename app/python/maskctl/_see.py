@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from maskctl import _see_given, _see_matrix, _see_parts, _see_questions, _see_shape
+from maskctl import _see_given, _see_layers, _see_matrix, _see_parts, _see_questions, _see_shape
 from maskctl._answer import Record
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
@@ -26,9 +26,10 @@ def see(model, batch, *, segments=None, valid=None, causal=True, way=None, every
 
     model: any function of one batch: of torch, numpy or JAX, compiled or not, whose output is [B, S, ...], logits or
     the like. batch: ids [T] or [B, T], or numbers [.., E]; for torch also a dict of arguments. segments: the document
-    of each token, below 0 for padding; without it they are those of position_ids or cu_seqlens in the batch. valid:
-    which tokens are no padding; without it attention_mask. causal=False does not ask about the future. everywhere=True
-    asks about it between any two tokens.
+    of each token, below 0 for padding; without it they are those of position_ids, cu_seqlens or seq_idx in the batch.
+    valid: which tokens are no padding; without it attention_mask. causal=False does not ask about the future.
+    everywhere=True changes each token alone, too, as is done where that takes four runs at most: what experts of
+    limited capacity choose may show in no other way.
 
     way: "differences" (the default) changes tokens, or embeddings, and compares outputs; "cotangents" and "tangents"
     differentiate, and do not see what is chosen by comparison, as experts. Amounts below `answer.floor`, which two
@@ -83,23 +84,32 @@ class Sees:
         self._probe, self._given, self._causal = probe, given, causal
         self.verdicts, self.shapes, self.layers = [], {}, {}
         self.notes = list(probe.subject.notes)
+        self._singly = False  # whether each token was changed alone
 
     def _ask(self, everywhere):
         probe, shape, given = self._probe, tuple(self._probe.subject.shape), self._given
-        self._entries = None
+        self._entries = self._beside = None
         if shape[0] > 1:
             self._entries = _see_questions.ask(probe, _see_questions.of_entries(shape))
             probe.entries_mix = self._entries.leaks
         if given.has_documents:
             self._add(_see_questions.of_documents(given.ids))
         if self._causal and shape[1] > 1:
-            self._ask_about_the_future(shape, shape[1] if everywhere else 4 * probe.copies)
+            self._ask_about_the_future(shape, shape[1] if everywhere else probe.subject.cheap_runs * probe.copies)
         if not given.valid.all():
             self._add(_see_questions.of_padding(given.valid))
+        self._singly = everywhere or (probe.way != "cotangents" and shape[1] <= probe.subject.cheap_runs * probe.copies)
+        if self._singly:
+            self._ask_singly()
         if shape[0] > 1:
             self.verdicts.append(self._entries)
         elif probe.entries_mix:
-            self.verdicts.append(_see_questions.Verdict("batch", True, True, ""))
+            self.verdicts.append(self._entries or self._of_copies())
+        if self.verdicts and not self._singly and not any(one.leaks for one in self.verdicts):
+            runs = 2 * -(-shape[1] // probe.copies) * (shape[0] if probe.entries_mix else 1)
+            self.notes.append(f"a choice, as of experts of limited capacity, may show with one token changed alone only: "
+                              f"{probe.subject.everywhere} tries that, in some {runs} runs" if probe.way == "differences" else
+                              'products do not show a choice, as of experts; way="differences" may')
         unread = int(probe.unread.sum())
         if unread:
             self.notes.append(f"{unread} output{'s are' if unread > 1 else ' is'} not finite: what reaches there is not known")
@@ -122,6 +132,21 @@ class Sees:
             verdict = own
         self.verdicts.append(verdict)
 
+    def _ask_singly(self):
+        """Asks again about what has not leaked, with each token changed alone."""
+        probe, moved = self._probe, None
+        for number, one in enumerate(self.verdicts):
+            if one.leaks:
+                continue
+            forbidden = np.stack([self._forbidden(one.name, entry) for entry in range(probe.shape[0])])
+            question = _see_questions.of_single_tokens(one, forbidden, probe.way == "cotangents")
+            if moved is None and not probe.entries_mix:
+                moved = probe.touch([(sources, np.ones(probe.shape, bool)) for sources, _ in question.rectangles]
+                                    if probe.way != "cotangents" else
+                                    [(np.ones(probe.shape, bool), targets) for _, targets in question.rectangles])
+            found = self._verdict(question, moved)
+            self.verdicts[number] = found if found.leaks else dataclasses.replace(one, whole=True, asked="")
+
     def _add(self, question):
         if question.rectangles:
             self.verdicts.append(self._verdict(question))
@@ -130,16 +155,17 @@ class Sees:
         """Whether a question was asked and nothing was found."""
         return any(one.name == name and not one.leaks for one in self.verdicts)
 
-    def _verdict(self, question):
+    def _verdict(self, question, moved=None):
         """The verdict of runs in which nothing else is changed that may be what moves an output: no copy beside the
-        batch, and where entries mix no other entry."""
+        batch, and where entries mix no other entry. moved: what those runs gave, where they are done."""
         probe, shape = self._probe, tuple(self._probe.subject.shape)
-        verdict = _see_questions.ask(probe, _see_questions.by_entry(question, shape) if probe.entries_mix else question)
+        verdict = (_see_questions.ask(probe, _see_questions.by_entry(question, shape)) if probe.entries_mix else
+                   _see_questions.ask(probe, question, moved))
         if not verdict.leaks:
             return verdict
         if probe.copies > 1 and not probe.moves_alone(verdict):
             probe.copies = 1
-            return self._mixed(question, _see_questions.Verdict("batch", True, True, ""))
+            return self._mixed(question, None)
         single = verdict.input is not None and verdict.output is not None
         if shape[0] == 1 or probe.entries_mix or single and verdict.input[0] == verdict.output[0]:
             return verdict
@@ -153,22 +179,35 @@ class Sees:
         """Asks again, as entries are seen to mix."""
         self._probe.entries_mix = True
         if self._entries is None or not self._entries.leaks:
-            self._entries = verdict
+            self._entries = verdict or self._of_copies()
         return self._verdict(question)
+
+    def _of_copies(self):
+        """The verdict on a copy of the batch beside it, which moves it."""
+        shape = self._probe.subject.shape
+        copy = np.repeat([False, True], shape[0])[:, None] & np.ones((2 * shape[0], shape[1]), bool)
+        probe = Probe(self._probe.subject.beside(), self._probe.way, self._probe.floor)
+        verdict = _see_questions.ask(probe, _see_questions.Question("batch", [(copy, ~copy)]))
+        self._probe.passes += probe.passes
+        if not verdict.leaks:  # a copy alone does not
+            return _see_questions.Verdict("batch", True, True, "")
+        self._beside = probe
+        return verdict
 
     def _explain(self, layers):
         for verdict in self.verdicts:
-            if verdict.leaks and verdict.output is None:
-                self.shapes[verdict.name] = self._shape(self._probe, verdict)
-            elif verdict.leaks:
-                subject = self._probe.subject
-                where = _Guilty(subject, verdict, self._probe.floor) if layers and hasattr(subject, "layers") else None
-                self.layers[verdict.name] = where
-                if verdict.name == "documents" and where is not None and subject.cached and "position_ids" in subject.arguments:
+            if not verdict.leaks:
+                continue
+            whole = self._beside if verdict.name == "batch" and self._beside is not None else self._probe
+            subject, shape = whole.subject, None
+            if layers and verdict.output is not None and hasattr(subject, "layers"):
+                where = self.layers[verdict.name] = _see_layers.Guilty(subject, verdict, self._probe.floor,
+                                                                       lambda probe: self._shape(probe, verdict))
+                if verdict.name == "documents" and subject.cached and "position_ids" in subject.arguments:
                     self.notes.append("layers were given a cache, with which transformers makes no mask of position_ids; "
                                       "try use_cache=False")
-                probe = where.probe if where is not None and where.probe is not None else self._probe
-                self.shapes[verdict.name] = self._shape(probe, verdict)
+                shape = where.found[0].shape if where.found else None
+            self.shapes[verdict.name] = shape or self._shape(whole, verdict)
 
     def _shape(self, probe, verdict):
         judge = _see_shape.SHAPES[verdict.name]
@@ -186,6 +225,8 @@ class Sees:
 
     def _forbidden(self, name, entry):
         ids, place = self._given.ids, np.arange(self._probe.subject.shape[1])
+        if name == "padding":
+            return self._given.valid[entry][:, None] & ~self._given.valid[entry]
         if name == "documents":
             row = ids[entry]
             return (row[:, None] != row) & (row[:, None] >= 0) & (row >= 0)
@@ -205,9 +246,9 @@ class Sees:
             border = np.flatnonzero(row == row[verdict.output[1]])[0]
             if border == 0:  # the first document sees a later one
                 border = np.flatnonzero(row != row[0])[0]
-            some = np.concatenate([border - steps, border + [1, 16, 256], [0, 1], around]).astype(int)
+            some = np.concatenate([border - steps, border + [1, 16, 256], [0, 1, tokens - 1], around]).astype(int)
         else:
-            some = np.concatenate([verdict.output[1] + steps, [0, 1], around]).astype(int)
+            some = np.concatenate([verdict.output[1] + steps, [0, 1, tokens - 1], around]).astype(int)
         some = np.unique(some[(some >= 0) & (some < tokens)])
         return some[self._given.valid[entry][some]]
 
@@ -265,9 +306,15 @@ class Sees:
 
     def _record(self, one):
         shape, where = self.shapes.get(one.name), self.layers.get(one.name)
+        also = [] if where is None else where.found[1:]
         return Record(name=one.name, leaks=bool(one.leaks), whole=one.whole, output=_place(one.output), input=_place(one.input),
-                      shape=None if shape is None else Record(dataclasses.asdict(shape)),
-                      layer=None if where is None else where.name, module=None if where is None else where.module)
+                      moved=self._moved(one), shape=None if shape is None else Record(dataclasses.asdict(shape)),
+                      layer=None if where is None else where.name, module=None if where is None else where.module,
+                      also=[Record(layer=other.name, module=other.module, kind=other.shape.kind) for other in also])
+
+    def _moved(self, one):
+        """How many outputs were seen to move with what they may not."""
+        return int(one.moved.sum()) if one.moved is not None and self._probe.way != "cotangents" else int(one.leaks)
 
     def __str__(self):
         batch, tokens = self._probe.subject.shape
@@ -281,6 +328,9 @@ class Sees:
                 lines.append(f"{'':<11}{where}")
             if one.name in self.shapes:
                 lines.append(f"{'':<11}{self.shapes[one.name].words}")
+            for other in [] if where is None else where.found[1:]:
+                more = f" and {other.count - 1} more like it" if other.count > 1 else ""
+                lines.append(f"{'':<11}also in {other.name} ({other.module}){more}: {other.shape.words}")
         if not self.verdicts:
             lines.append(f"nothing was asked: {self._absent()}")
         lines += [f"note: {note}" for note in self.notes]
@@ -293,19 +343,49 @@ class Sees:
 
     def _said(self, one):
         if not one.leaks:
-            none = {"documents": "none reached another", "future": "no output moved with a later token",
-                    "padding": "reached no token", "batch": f"no entry moved another in {one.changes} changes"}[one.name]
-            return none if one.whole else f"{none}, asked at {one.asked}; everywhere=True asks at all"
+            return self._said_of_none(one)
         if one.output is None:
-            return "LEAK: a copy of the batch beside it moves its outputs"
-        at = f"output {one.output[1]}" + (f" of entry {one.output[0]}" if self._probe.subject.shape[0] > 1 else "")
+            return "LEAK: several copies of the batch beside it move its outputs"
+        batch = self._probe.subject.shape[0]
+        at = f"output {one.output[1]}" + (f" of entry {one.output[0]}" if batch > 1 else "")
+        count = self._moved(one)
+        all_in_all = f"; in all {count} outputs{self._of_others(one)} move so" if count > 1 else ""
         if one.input is None:
-            return f"LEAK: {at} moves with several tokens together"
-        other = f" of entry {one.input[0]}" if one.input[0] != one.output[0] else ""
+            return f"LEAK: {at} moves with several tokens together{all_in_all}"
+        other = "" if one.input[0] == one.output[0] else " of a copy beside it" if one.input[0] >= batch else f" of entry {one.input[0]}"
         of = ""
         if one.name == "documents":
             of = f": document {self._document(one.output)} sees document {self._document(one.input)}"
-        return f"LEAK{of}: {at} moves with token {one.input[1]}{other}"
+        return f"LEAK{of}: {at} moves with token {one.input[1]}{other}{all_in_all}"
+
+    def _said_of_none(self, one):
+        alone = ", nor with a token alone" if self._singly and one.name != "batch" else ""
+        everywhere = self._probe.subject.everywhere
+        return {"documents": f"none moved with another in {one.changes} changes of whole documents{alone}",
+                "future": "no output moved with a later token" + (", nor with all from a place on" if self._singly else f", asked at {one.asked}; "
+                          f"{everywhere} asks at all" if not one.whole else ""),
+                "padding": f"{self._side()}: no output moved with all of it{alone}",
+                "batch": f"no entry moved another in {one.changes} changes"}[one.name]
+
+    def _of_others(self, one):
+        """Which documents or entries the outputs are of that move."""
+        entries = np.flatnonzero(one.moved.any(1))
+        if one.name == "documents":
+            documents = {(entry, int(document)) for entry in entries for document in np.unique(self._given.ids[entry][one.moved[entry]])}
+            return f" of {len(documents)} documents" if len(documents) > 1 else ""
+        return f" of {len(entries)} entries" if len(entries) > 1 else ""
+
+    def _side(self):
+        """Where padding is."""
+        valid = self._given.valid
+        first, last = valid.argmax(1), valid.shape[1] - 1 - valid[:, ::-1].argmax(1)
+        place = np.arange(valid.shape[1])
+        empty = ~valid.any(1)
+        left, right = (~valid & (place < first[:, None])).any(), (~valid & (place > last[:, None]) & ~empty[:, None]).any()
+        inside = (~valid & (place > first[:, None]) & (place < last[:, None]) & ~empty[:, None]).any()
+        sides = [word for word, there in (("on the left", left), ("between tokens", inside), ("on the right", right),
+                                          ("of whole entries", empty.any())) if there]
+        return " and ".join(sides)
 
     def _absent(self):
         tokens = self._probe.subject.shape[1]
@@ -315,53 +395,6 @@ class Sees:
 
     def _document(self, place):
         return int(self._given.ids[place])
-
-
-class _Guilty:
-    """The first layer that leaks when it runs alone, and inside it the module that does."""
-
-    def __init__(self, subject, verdict, floor):
-        self.name = self.module = self.probe = None
-        self.count = self.asked = self.unasked = 0
-        module, rectangles = None, [(verdict.sources, verdict.targets)]
-        if verdict.input is not None:
-            alone = np.zeros_like(verdict.sources)
-            alone[verdict.input] = True
-            rectangles.append((alone, verdict.targets))
-        while True:
-            leaking = None
-            for name, one, layer in subject.layers(module):
-                probe = _alone(layer, verdict, floor)
-                self.unasked += probe is None
-                if probe is None:
-                    continue
-                leaks = any(touched.any() for touched in probe.touch(rectangles))
-                if module is None:
-                    self.asked, self.count = self.asked + 1, self.count + int(leaks)
-                if leaks and leaking is None:
-                    leaking = name, one, probe
-                    if module is not None:
-                        break
-            if leaking is None:
-                return
-            self.name = f"{self.name}.{leaking[0]}" if self.name else leaking[0]
-            self.module, module, self.probe = type(leaking[1]).__name__, leaking[1], leaking[2]
-
-    def __str__(self):
-        rest = f"; {self.unasked} module{'s' if self.unasked > 1 else ''} could not run alone" if self.unasked else ""
-        if self.name is None:
-            return (f"none of {self.asked} layer{'s' if self.asked > 1 else ''} leaks by itself: it comes from what is around them{rest}" if self.asked else
-                    f"no layer was seen that maps [B, T, E] to such{rest}")
-        return f"first in {self.name} ({self.module}); {self.count} of {self.asked} layers leak{'s' if self.count == 1 else ''}{rest}"
-
-
-def _alone(layer, verdict, floor):
-    """The probe of a layer; None where it does not run again by itself with the same results, as with a cache."""
-    try:
-        probe = Probe(layer, "differences", floor)
-    except Exception:  # of the model, whose layers may need what ran before them
-        return None
-    return probe if probe.shape == verdict.sources.shape and probe.noise <= floor else None
 
 
 def _place(one):

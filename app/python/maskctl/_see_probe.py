@@ -27,23 +27,33 @@ class Probe:
         self.least = np.inf  # the smallest that counts
         self.copies = 1
         self.entries_mix = None  # not known
+        self.noise = self._of_equal_runs()
+        if floor is not None:  # of the model that this is a layer of
+            self.floor = floor
+            return
+        changes = ""
+        if self.noise > 0 and subject.kept is not None and subject.kept.carried():
+            before, self.noise = self.noise, self._of_equal_runs()
+            changes = f"; each run changes {subject.kept}"
+            if self.noise < before:
+                subject.notes.append(f"carried from call to call, and undone here after each run: {subject.kept}")
+        if not 8 * self.noise < _MOST_NOISE:
+            raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
+                        f"model deterministic, as by model.eval() or a fixed seed{changes}")
+        whole = subject.dtype.startswith(("int", "uint", "bool"))
+        least, most = _FLOORS["whole" if whole else subject.dtype if subject.dtype in _FLOORS else "float32"]
+        rounding = self._rounding_beside(most)
+        self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
+
+    def _of_equal_runs(self):
+        """How far two runs differ, of which the first is what others are compared with."""
         self.plain = self.outputs(None)
         self.shape = self.plain.shape[:2]
         self.unread = ~np.isfinite(self.plain).all(-1)
         with np.errstate(over="ignore"):
             sizes = _norms(np.where(self.unread[..., None] & ~np.isfinite(self.plain), 0, self.plain))
         self._sizes = np.where(sizes > 0, sizes, 1)
-        if floor is not None:  # of the model that this is a layer of
-            self.noise, self.floor = float(self._changes(self.outputs(None)).max(initial=0.0)), floor
-            return
-        self.noise = float(self._changes(self.outputs(None)).max(initial=0.0))
-        if not 8 * self.noise < _MOST_NOISE:
-            raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
-                        "model deterministic, as by model.eval() or a fixed seed")
-        whole = subject.dtype.startswith(("int", "uint", "bool"))
-        least, most = _FLOORS["whole" if whole else subject.dtype if subject.dtype in _FLOORS else "float32"]
-        rounding = self._rounding_beside(most)
-        self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
+        return float(self._changes(self.outputs(None)).max(initial=0.0))
 
     def outputs(self, changed):
         self.passes += 1

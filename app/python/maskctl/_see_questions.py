@@ -29,7 +29,7 @@ class Verdict:
     input: tuple = None
     sources: np.ndarray = None
     targets: np.ndarray = None
-    rectangles: int = 0  # that touch
+    moved: np.ndarray = None  # [B, S]: the outputs of all rectangles that touch
     changes: int = 0  # rectangles that were asked
 
 
@@ -105,6 +105,14 @@ def of_entries(shape):
     return Question("batch", wide)
 
 
+def of_single_tokens(verdict, forbidden, by_outputs):
+    """The question of a verdict with each token changed alone, in all entries. forbidden [B, S, T]: the pairs that it is
+    about. by_outputs: with each output asked alone."""
+    ones = np.eye(forbidden.shape[2], dtype=bool)[:, None] & np.ones((1, len(forbidden), 1), bool)  # [T, B, T]
+    pairs = zip(forbidden.swapaxes(0, 1), ones) if by_outputs else zip(ones, np.moveaxis(forbidden, 2, 0))
+    return Question(verdict.name, list(pairs))
+
+
 def by_entry(question, shape):
     """The same, entry by entry, for models that mix them."""
     rows = np.eye(shape[0], dtype=bool)
@@ -124,15 +132,20 @@ def _not_empty(pairs):
     return [(sources, targets) for sources, targets in pairs if (sources.any(1) & targets.any(1)).any()]
 
 
-def ask(probe, question):
-    """The verdict on one question."""
-    touched = probe.touch(question.rectangles)
+def ask(probe, question, moved=None):
+    """The verdict on one question. moved: what all outputs did where the inputs of its rectangles were changed, where
+    these runs are done."""
+    rectangles = question.rectangles
+    if moved is None:
+        touched = probe.touch(rectangles)
+    else:
+        touched = [np.where(sources if probe.way == "cotangents" else targets, one, 0) for (sources, targets), one in zip(rectangles, moved)]
     sizes = [one.max(initial=0.0) for one in touched]
-    verdict = Verdict(question.name, max(sizes) > 0, question.whole, question.asked, rectangles=sum(one > 0 for one in sizes),
-                      changes=len(sizes))
+    verdict = Verdict(question.name, max(sizes, default=0) > 0, question.whole, question.asked, changes=len(sizes))
     if verdict.leaks:
         # The rectangle of the fewest inputs leads to a pair that is near.
-        first = min((one for one in range(len(sizes)) if sizes[one] > 0), key=lambda one: question.rectangles[one][0].sum())
-        verdict.sources, verdict.targets = question.rectangles[first]
+        first = min((one for one in range(len(sizes)) if sizes[one] > 0), key=lambda one: rectangles[one][0].sum())
+        verdict.sources, verdict.targets = rectangles[first]
         verdict.output, verdict.input = probe.cell(verdict.sources, verdict.targets, touched[first])
+        verdict.moved = np.any([one > 0 for one in touched], 0)
     return verdict

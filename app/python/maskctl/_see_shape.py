@@ -10,9 +10,9 @@ import numpy as np
 
 @dataclasses.dataclass
 class Shape:
-    kind: str  # "all", "document", "decay", "near", "column", "cell", "choice", "padding", "entries", "unknown"
+    kind: str  # "all", "document", "decay", "near", "shift", "column", "cell", "choice", "padding", "entries", "unknown"
     words: str
-    reach: int = None  # of "near": how many tokens
+    reach: int = None  # of "near": how many tokens; of "shift": the distance
     half_life: float = None  # of "decay": tokens
 
 
@@ -39,13 +39,15 @@ def of_documents(profile):
     if earlier.any() and leak[earlier].mean() > 0.9 and (not later.any() or leak[later].mean() > 0.9):
         return Shape("all", "every token moves every output of other documents, earlier ones too: no mask, or a statistic "
                      "over the row, as batch norm")
-    near = _near(profile.forbidden & (distance > 0), leak, distance, profile.convolves)
+    along = _along(profile, leak, distance)
     decay = _decay(leak & (distance > 0), profile.amounts, distance)
-    if near and not leak[earlier].any():
-        edge = profile.amounts[leak & (distance == near.reach)]
+    if along and (along.kind == "shift" or leak[earlier].any()):
+        return along
+    if along:
+        edge = profile.amounts[leak & (distance == along.reach)]
         if np.median(edge) > 64 * profile.floor:
-            return near
-        return decay or Shape("decay", f"the {near.reach} tokens before, until what they move no longer counts: a state that is not "
+            return along
+        return decay or Shape("decay", f"the {along.reach} tokens before, until what they move no longer counts: a state that is not "
                               "reset and fades")
     able = later.any(0)
     places = profile.tokens[reaching]
@@ -78,10 +80,9 @@ def of_the_future(profile):
     ahead = profile.forbidden & (distance < 0)
     if leak[ahead].mean() > 0.95:
         return Shape("all", "every later token: no causal mask, or a statistic over the row, as batch norm")
-    near = _near(ahead, leak, -distance, False)
-    if near:
-        return dataclasses.replace(near, words=f"the next {near.reach} token{'s' if near.reach > 1 else ''}: a convolution that "
-                                   f"is not causal, or a mask that is off by {near.reach}")
+    along = _along(profile, leak, distance)
+    if along:
+        return along
     outputs, inputs = leak.any(1).sum(), leak.any(0).sum()
     if leak.sum() == 1:
         return Shape("cell", "one pair: a cell that is open in a mask, or an index that is off")
@@ -122,18 +123,43 @@ def _ends(forbidden, places, tokens):
     return len(places) > 1 and (np.diff(places) == 1).all() and len(after) > 0 and after[0] == 0
 
 
-def _near(among, leak, distance, convolves):
-    """"near" where all pairs up to a distance leak and none beyond; None otherwise."""
+def _along(profile, leak, distance):
+    """"near" where all pairs up to a distance leak and none beyond, "shift" where each output moves with the token at one
+    distance and with its own alone, around the end of the row or not; None otherwise."""
+    length = profile.amounts.shape[0]
+    for side, words in ((1, "before"), (-1, "after")):
+        around = (side * distance) % length
+        reach = int(around[leak].max())
+        moved = profile.amounts > 0
+        wraps = side * distance < 0
+        apart = (around == reach) & (reach > 0)
+        if 0 < reach <= length // 2 and not (moved & ~apart & (distance != 0)).any() and moved[apart & ~wraps].all():
+            over = bool(moved[apart & wraps].any())
+            if over or (reach > 1 and not leak[wraps].any()):
+                return Shape("shift", f"the token {reach} {words} alone{', around the end of the row' if over else ''}: a shift, as by "
+                             f"{'torch.roll' if over else 'F.pad'}", reach=reach)
+    later, earlier = (profile.forbidden & (side * distance > 0) for side in (1, -1))
+    before, after = _near(later, leak, distance), _near(earlier, leak, -distance)
+    if (leak & later).any() and not before or (leak & earlier).any() and not after:
+        return None
+    if before and after:
+        return Shape("near", f"the {before} before and the {after} after: a convolution that is not causal", reach=max(before, after))
+    shift = ", or a shift" if before == 1 or after == 1 else ""
+    if after:
+        return Shape("near", f"the next {after} token{'s' if after > 1 else ''}: a convolution that is not causal, or a mask that is off by "
+                     f"{after}{shift}", reach=after)
+    window = "" if profile.convolves else f", or a window of {before + 1} keys without documents"
+    return Shape("near", f"the {before} token{'s' if before > 1 else ''} before: a convolution of width {before + 1}{window}{shift}", reach=before)
+
+
+def _near(among, leak, distance):
+    """The distance up to which all pairs leak, and beyond which none does; 0 without one."""
     found = distance[among & leak]
     if not found.size:
-        return None
+        return 0
     reach = int(found.max())
     within, beyond = among & (distance <= reach), among & (distance > reach)
-    if leak[within].mean() < 0.95 or not beyond.any() or beyond.sum() < 2:
-        return None
-    width = reach + 1
-    also = "" if convolves else f", or a window of {width} keys without documents"
-    return Shape("near", f"the {reach} token{'s' if reach > 1 else ''} before: a convolution of width {width}{also}", reach=reach)
+    return reach if leak[within].mean() >= 0.95 and beyond.sum() >= 2 else 0
 
 
 def _is_choice(among, leak, profile):

@@ -70,6 +70,9 @@ class Function:
 
     ways = ("differences",)
     takes_copies = True
+    kept = None  # what is carried from run to run is not known
+    cheap_runs = 4  # so many more are made where they ask about all tokens
+    everywhere = "everywhere=True"
 
     def __init__(self, function, array):
         self.function, self.given = function, array
@@ -118,6 +121,13 @@ class Function:
             random = np.where(outputs.reshape(*outputs.shape, *(1,) * (random.ndim - 2)), random, 0)
             yield _sizes(np.asarray(back(jax.numpy.asarray(random, out.dtype))[0]))
 
+    def beside(self):
+        """The subject of two copies of the batch beside each other."""
+        one = copy.copy(self)
+        one.values, one.other = (np.concatenate([each, each]) for each in (self.values, self.other))
+        one.shape, one.notes = one.values.shape[:2], []
+        return one
+
     def part(self, begin, end):
         """The subject of the tokens from begin to end alone."""
         if self.flat:
@@ -130,6 +140,9 @@ class Function:
 
 class Program(Function):
     """A program that reads a .npy file and writes another: 'COMMAND IN OUT'."""
+
+    cheap_runs = 1
+    everywhere = "--everywhere"
 
     def __init__(self, command, array, seconds):
         try:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from maskctl._native import Error
+from maskctl._see_kept import Kept
 from maskctl._see_subjects import first_array, others, refuse_without_gradient
 
 _TOKENS = ("input_ids", "inputs_embeds", "hidden_states", "x")
@@ -17,8 +18,9 @@ class Torch:
 
     _other = None
     cached = False  # whether a module was seen to be given a cache
+    cheap_runs, everywhere = 4, "everywhere=True"
 
-    def __init__(self, model, batch):
+    def __init__(self, model, batch, kept=None):
         self.model = model
         self.arguments = dict(batch) if hasattr(batch, "keys") else {"": batch}
         self.name = self._name_of_tokens()
@@ -32,6 +34,7 @@ class Torch:
         self.shape = tuple(self.tokens.shape[:2])
         self.notes, self.dtype = [], "float32"
         self.ways = ("differences", "cotangents", "tangents")
+        self.kept = kept or Kept(model.named_modules() if isinstance(model, torch.nn.Module) else [])
         batch_size = self.shape[0]
         self.takes_copies = all(one.shape[:1] == (batch_size,) for one in self.arguments.values()
                                 if isinstance(one, torch.Tensor))
@@ -56,24 +59,15 @@ class Torch:
 
     def call(self, arguments):
         arguments = {key: _own(one) for key, one in arguments.items()}
-        with _same_draws(), _same_buffers(self.model):
+        with _same_draws(), self.kept.undone():
             out = self.model(arguments[""]) if "" in arguments else self.model(**arguments)
         out = first_array(out)
         self.dtype = str(out.dtype).removeprefix("torch.")
         return out
 
     def outputs(self, changed):
-        arguments = self.arguments
-        if changed is not None:
-            copies = changed.shape[0] // self.shape[0]
-            if copies > 1:
-                arguments = {key: torch.cat([one] * copies) if isinstance(one, torch.Tensor) else one
-                             for key, one in arguments.items()}
-            tokens = arguments[self.name]
-            where = torch.from_numpy(changed).to(tokens.device).reshape(*changed.shape, *(1,) * (tokens.ndim - 2))
-            arguments = {**arguments, self.name: torch.where(where, torch.cat([self._others()] * copies), tokens)}
         with torch.no_grad():
-            return _array(self.call(arguments))
+            return _array(self.call(self.arguments if changed is None else self._changed(changed)))
 
     def _others(self):
         if self._other is None:
@@ -135,9 +129,26 @@ class Torch:
         arguments = {key: self._cut(one, begin, end) for key, one in self.arguments.items()}
         if any(one is None and self.arguments[key] is not None for key, one in arguments.items()):
             return None
-        one = Torch(self.model, arguments)
+        one = Torch(self.model, arguments, self.kept)
         one._other = self._others()[:, begin:end]
         return one
+
+    def beside(self):
+        """The subject of two copies of the batch beside each other."""
+        one = Torch(self.model, self._copies(2), self.kept)
+        one._other = torch.cat([self._others()] * 2)
+        return one
+
+    def _copies(self, count):
+        return {key: torch.cat([one] * count) if isinstance(one, torch.Tensor) else one for key, one in self.arguments.items()}
+
+    def _changed(self, changed):
+        """The arguments, copies of them beside each other, of which the tokens that are changed are others."""
+        copies = changed.shape[0] // self.shape[0]
+        arguments = self._copies(copies) if copies > 1 else self.arguments
+        tokens = arguments[self.name]
+        where = torch.from_numpy(changed).to(tokens.device).reshape(*changed.shape, *(1,) * (tokens.ndim - 2))
+        return {**arguments, self.name: torch.where(where, torch.cat([self._others()] * copies), tokens)}
 
     def _cut(self, one, begin, end):
         """An argument for some tokens: of each token, or of each pair of tokens; None where it is neither."""
@@ -163,9 +174,9 @@ class Torch:
             raise Error("see: no tangent reaches the output")
         return tangent.detach().abs().double().flatten(2).norm(dim=-1).cpu().numpy()
 
-    def layers(self, within=None):
+    def layers(self, within=None, changed=None):
         """(name, module, its Layer) of the outermost modules inside one that map numbers [B, T, E] to such, in
-        the order in which they run."""
+        the order in which they run on the batch, or on it with inputs that are changed."""
         root = self.model if within is None else within
         if not isinstance(root, torch.nn.Module):
             return []
@@ -193,7 +204,9 @@ class Torch:
                 _, arguments, keywords, place = open_ones.pop()
                 with contextlib.suppress(Error):
                     if self._are_numbers(first_array(out)):
-                        ran.append((names[id(module)], module, Layer(module, arguments, keywords, place, self.shape)))
+                        layer = Layer(self.kept, module, arguments, keywords, place, self.shape)
+                        layer.came = first_array(out)
+                        ran.append((names[id(module)], module, layer))
 
         for module in root.modules():
             if module is not root:
@@ -201,7 +214,7 @@ class Torch:
                 hooks.append(module.register_forward_hook(after, with_kwargs=True, always_call=True))
         try:
             with torch.no_grad(), _as_written():
-                self.call(self.arguments)
+                self.call(self.arguments if changed is None else self._changed(changed))
         finally:
             for one in hooks:
                 one.remove()
@@ -215,8 +228,8 @@ class Torch:
 class Layer(Torch):
     """One module inside a model, with what it was given in a run."""
 
-    def __init__(self, module, arguments, keywords, place, shape):
-        self.model, self.given, self.keywords, self.place = module, arguments, keywords, place
+    def __init__(self, kept, module, arguments, keywords, place, shape):
+        self.kept, self.model, self.given, self.keywords, self.place = kept, module, arguments, keywords, place
         self.tokens = arguments[place] if isinstance(place, int) else keywords[place]
         self.name, self.arguments = "", {"": self.tokens}
         self.shape, self.notes, self.dtype = shape, [], "float32"
@@ -226,7 +239,7 @@ class Layer(Torch):
         given = [_own(one) for one in self.given]
         keywords = {key: _own(one) for key, one in self.keywords.items()}
         (given if isinstance(self.place, int) else keywords)[self.place] = arguments[""]
-        with _same_draws(), _same_buffers(self.model):
+        with _same_draws(), self.kept.undone():
             out = first_array(self.model(*given, **keywords))
         self.dtype = str(out.dtype).removeprefix("torch.")
         return out
@@ -238,19 +251,6 @@ def _same_draws():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
-
-
-@contextlib.contextmanager
-def _same_buffers(model):
-    """What a run in training mode writes into buffers, as the statistics of batch norm, is undone."""
-    kept = [(module, name, one, one.detach().clone()) for module in _modules(model) if module.training
-            for name, one in module._buffers.items() if one is not None]
-    try:
-        yield
-    finally:
-        for module, name, one, before in kept:
-            one.data.copy_(before)  # unseen by gradients, which may be taken yet
-            module._buffers[name] = one
 
 
 def _as_written():

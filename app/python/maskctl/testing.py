@@ -44,16 +44,44 @@ def assert_mask(actual, expected, *, kind=None):
 def assert_sees(model, batch, expected, *, exact=False, **arrays):
     """Fails unless the outputs of a model change with the tokens of a pipeline and with no others:
     assert_sees(model, batch, "doc:ids | causal", ids=ids). It is what the whole model sees: layers of a
-    window of W keys see W - 1 farther each. See maskctl.see."""
+    window of W keys see W - 1 farther each. exact=True takes a run for each token. What it says names each
+    question of maskctl.see that leaks, about the documents and the future of the pipeline."""
     __tracebackhide__ = True
-    from maskctl._see import see
+    from maskctl import _see
 
-    answer = see(model, batch)
+    batches, tokens = _see._subject(model, batch).shape
+    shape = (batches, 1, tokens, tokens)
+    wanted = Mask.parse(expected, shape, **arrays) if isinstance(expected, str) else _as_mask(expected, "expected")
+    answer = _see.see(model, batch, **(_asked(wanted, batches) if wanted.shape[2:] == shape[2:] else {}))
     actual = answer.matrix(exact=exact)
-    wanted = Mask.parse(expected, actual.shape, **arrays) if isinstance(expected, str) else _as_mask(expected, "expected")
     differs = _difference(actual, wanted, "expected")
     if differs:
         raise AssertionError(f"the model sees other tokens\n{answer}\n{differs}")
+
+
+def _asked(mask, batches):
+    """What maskctl.see is asked where this mask is expected: documents are tokens that see each other, at first hand or
+    not, padding what no token sees and what sees none, and the future is closed or not."""
+    import numpy as np
+
+    cells = np.asarray(mask).any(1)
+    segments = np.stack([_joined(one | one.T) for one in cells])
+    segments = np.broadcast_to(segments, (batches, *segments.shape[1:]))
+    return {} if (segments < 0).all() else {"segments": segments, "causal": not np.triu(cells, 1).any()}
+
+
+def _joined(cells):
+    """The smallest token that each token is joined with, -1 where it is with none; cells [T, T] of both directions."""
+    import numpy as np
+
+    tokens = len(cells)
+    first = np.arange(tokens)
+    while True:
+        least = np.minimum(first, np.where(cells, first, tokens).min(1))
+        least = least[least]
+        if (least == first).all():
+            return np.where(cells.any(1), first, -1)
+        first = least
 
 
 def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **options):
