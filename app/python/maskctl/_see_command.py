@@ -28,13 +28,14 @@ def _parser():
     parser = _Parser(prog="maskctl see", description="Which outputs of a program change when an input token changes: asks "
                      "whether a document reaches another, a token its past, padding anything, an entry another. Exit status: "
                      "0 none does, 1 one does, 2 not known.")
-    parser.add_argument("batch", metavar="BATCH.npy", help="ids [T] or [B,T], or numbers [T,E] or [B,T,E]")
+    parser.add_argument("batch", metavar="BATCH.npy", help="ids [T] or [B,T], or numbers [T,E] or [B,T,E]; with an axis B copies of a short "
+                        "batch run in one start of the program")
     parser.add_argument("--run", required=True, metavar="'COMMAND IN OUT'",
                         help="the program: IN and OUT stand for the .npy files that it reads and writes, [B,T,...]")
     parser.add_argument("--segments", metavar="FILE.npy", help="the document of each token, below 0 for padding")
     parser.add_argument("--valid", metavar="FILE.npy", help="1 for tokens, 0 for padding")
     parser.add_argument("--no-causal", action="store_true", help="do not ask about the future")
-    parser.add_argument("--everywhere", action="store_true", help="ask about the future between any two tokens")
+    parser.add_argument("--everywhere", action="store_true", help="ask at all places, and change each token alone")
     parser.add_argument("--matrix", metavar="OUT", help="write the whole matrix as a mask, .npy or .npz")
     parser.add_argument("--force", action="store_true", help="replace OUT where it exists")
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600, help="the most that a run may take (600)")
