@@ -8,6 +8,7 @@ padding; the future; without a cache. Writes the table of docs/stacks/packing.md
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 import warnings
@@ -61,7 +62,7 @@ def facts_of(model_type):
                 "shape": one.shape and one.shape.kind, "passes": answer.passes,
                 "same": answer.matrix() == answer.matrix(exact=True) if wholly else None}
 
-    facts = {"lacks": [" ".join(one) for one in lacks]}
+    facts = {"lacks": [" ".join(one) for one in lacks], "states": states_of(model)}
     facts |= {name: asked(arguments, name == "positions") for name, arguments in passed.items()}
     for attention in ("sdpa", "flex_attention"):
         try:
@@ -73,6 +74,14 @@ def facts_of(model_type):
     model.set_attn_implementation("eager")
     facts["left"] = left_padding(model, ids)
     return facts
+
+
+def states_of(model):
+    """The classes of its convolutions and states."""
+    from maskctl._unseen import beside_attention
+
+    names = {id(module): name for name, module in model.named_modules()}
+    return sorted(set(re.findall(r"\((\w+)\)", beside_attention(names, model))))
 
 
 def left_padding(model, ids):
@@ -144,7 +153,7 @@ def row_of(facts):
             "block": "position_ids, a 4-D bias and use_cache=False"}
     left = facts["left"]
     moved = [not isinstance(left[name], float) or left[name] > 1e-3 for name in ("mask", "positions")]
-    return (word(facts["positions"]) + (f" ({', '.join(kernels)})" if kernels else ""), word(facts["flat"]), word(facts["ones"]), word(facts["block"]),
+    return (word(facts["positions"]) + (f" ({', '.join(kernels)})" if kernels else ""), word(facts["ones"]), word(facts["block"]),
             "no" if not moved[0] else "yes" if moved[1] else "without position_ids",
             "yes" if facts["positions"].get("future") else "no", safe[apart[0]] if apart else "one document a row")
 
@@ -152,35 +161,46 @@ def row_of(facts):
 def page(path, out):
     with open(path) as file:
         known = json.load(file)
-    rows, shapes = {}, {}
+    rows, shapes, packed = {}, {}, {}
     missing = [name for name, facts in sorted(known["types"].items()) if "not built" in facts]
     for name, facts in sorted(known["types"].items()):
         if "not built" in facts or "refused" in facts["positions"]:
             continue
         rows.setdefault(row_of(facts), []).append(name)
+        if facts["states"]:
+            what = "not taken" if facts["flat"].get("refused", "").startswith("TypeError") else word(facts["flat"])
+            packed.setdefault(what, []).append(f"{name} ({', '.join(facts['states'])})")
         one = facts["positions"]
         if one["leaks"]:
             shapes.setdefault(one["shape"], []).append(f"{name} ({one['module']})" if one["module"] else name)
     count = sum(map(len, rows.values()))
-    lines = ["| types | position_ids | and seq_idx | and ones | and a 4-D bias | left padding moves logits | sees the future | to be safe pass |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines = ["| types | position_ids | and ones | and a 4-D bias | left padding moves logits | sees the future | to be safe pass |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
     for cells, names in sorted(rows.items(), key=lambda one: -len(one[1])):
         lines.append(f"| {', '.join(names)} | {' | '.join(cells)} |")
     versions = known["versions"]
-    head = (f"{count} causal types of transformers {versions['transformers']} (torch {versions['torch']}, CPU, random weights, a layer of each kind, 2 at least; "
-            f"documents of {LENGTHS[0]} and {LENGTHS[1]} tokens); {len(missing)} others were not built so small or took too long:")
+    head = (f"{count} causal types of transformers {versions['transformers']} (torch {versions['torch']}, CPU, random weights, 2 layers or one of "
+            f"each kind; documents of {LENGTHS[0]} and {LENGTHS[1]} tokens); {len(missing)} others were not built so small or took too long:")
     added = [facts["bool"] for names in rows.values() for name in names for facts in [known["types"][name]]
              if word(facts["block"]) == "apart"]
     wrong = sum(word(fact) == "leaks" for fact in added)
     said = {"decay": "a state that fades", "document": "whole documents", "near": "the tokens before a border",
-            "column": "single tokens", "choice": "a choice among tokens", "cell": "single cells", "all": "every token", "unknown": "in no pattern that is known"}
+            "column": "single tokens", "choice": "a choice among tokens", "cell": "single cells", "all": "every token",
+            "shift": "the token at one distance", "unknown": "in no pattern that is known"}
     told = [f"* {said[kind]}: {', '.join(names)}" for kind, names in sorted(shapes.items())]
+    lacking = [name for names in rows.values() for name in names if known["types"][name]["lacks"]]
+    head = head[:-1] + (f"; {len(lacking)} lack a kind: {', '.join(sorted(lacking))}:" if lacking else ":")
+    of_flat = {"refused": "refused for want of a kernel", "leaks": "**leaks** all the same", "not taken": "no argument of the class",
+               "apart": "apart"}
+    flat = [f"* {of_flat[what]}: {', '.join(names)}" for what, names in sorted(packed.items())]
     begin, end = "<!-- tests/peers/packing.py writes from here -->", "<!-- to here -->"
     with open(out) as file:
         text = file.read()
     before, rest = text.split(begin)
     after = rest.split(end)[1]
     body = "\n".join([begin, head, "", *lines, "", "What reaches over with position_ids alone, and the module that leaks first:", "", *told, "",
+                      "Convolutions and states given `seq_idx` and cumulative lengths, too, as DataCollatorWithFlattening makes them, without "
+                      "causal_conv1d, mamba_ssm and fla:", "", *flat, "",
                       f"The same mask as bool leaks in {wrong} of the {len(added)} types that a 4-D bias keeps apart: eager attention adds it to "
                       "the scores, so that True is 1.", end])
     with open(out, "w") as file:
