@@ -382,6 +382,10 @@ class MistakeMaker {
     with("lse to base 2", [](double x) { return x / std::log(2.0); });
     with("lse times ln 2", [](double x) { return x * std::log(2.0); });
     with("lse larger by 1.5", [](double x) { return x + 1.5; });
+    with("lse times 0.4", [](double x) { return x * 0.4; });
+    MistakenResult empty = right_;
+    for (double& x : empty.lse) x = x == -HUGE_VAL ? 0 : x;
+    if (empty.lse != right_.lse) all.push_back({"an lse of 0 instead of minus infinity", empty});
     MistakenResult sums = right_, maxima = right_;
     MistakenCall sharp = call_;
     constexpr double kTimes = 1e7;

@@ -318,8 +318,11 @@ class Judge {
     const bool all = std::ranges::all_of(left_out, [](bool out) { return out; });
     Judgement out = all ? Judgement{} : Judge(residuals_, tried_, std::move(left_out)).run();
     for (const auto& [kind, rows] : blank) {
+      const bool of_lse = std::ranges::all_of(
+          rows, [this](Index row) { return residuals_.array(residuals_.position(row)) == "lse"; });
       (kind == Blank::kNan ? out.nan_rows : out.zero_rows) =
-          all && blank.size() == 1 ? "all rows" : where_text(rows);
+          all && blank.size() == 1 ? (of_lse ? "all of lse" : "all rows")
+                                   : (of_lse ? "lse, " : "") + where_text(rows);
       note_off(rows, out);
     }
     if (all) {

@@ -211,7 +211,9 @@ Candidates of_lse(const SharedCall& call) {
                          [](const CallVariants& of, Tensor& lse) {
                            const Tensor most = row_maxima(of);
                            for (Index n = 0; n < lse.elements(); ++n) {
-                             lse.as<float>()[as_size(n)] -= most.as<float>()[as_size(n)];
+                             const float largest = most.as<float>()[as_size(n)];
+                             // A row without a key has no logit to be without.
+                             if (std::isfinite(largest)) lse.as<float>()[as_size(n)] -= largest;
                            }
                          }));
   out.push_back(with_lse(call, "the largest logit in the place of lse",

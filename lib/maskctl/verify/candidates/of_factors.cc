@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
+#include "maskctl/verify/key_side.h"
 #include "maskctl/verify/merged.h"
 #include "maskctl/verify/rounding.h"
 
@@ -68,6 +72,78 @@ void add_lse_shift(const std::shared_ptr<const CallVariants>& call, const NamedR
                    NamedResults results = call->declared();
                    for (float& x : results.at("lse").as<float>()) {
                      x = static_cast<float>(x + shift);
+                   }
+                   return results;
+                 }});
+}
+
+/// ", which is ...", where the factor of an lse is one that kernels work with; else "".
+std::string factor_words(const CallVariants& call, double by) {
+  constexpr double kClose = 1e-3;
+  const double dim = static_cast<double>(shape_of_call(call.operation(), call.arguments()).dim);
+  const auto option = call.arguments().options.find("softmax_scale");
+  const std::optional<double> given =
+      option == call.arguments().options.end() ? std::nullopt : number_from<double>(option->second);
+  const double scale = given.value_or(1 / std::sqrt(dim));
+  const struct {
+    double value;
+    std::string_view words;
+  } known[] = {{scale, "the scale"},
+               {1 / scale, "1 / the scale"},
+               {scale * std::numbers::log2e, "the scale / ln 2: to base 2"},
+               {std::numbers::log2e / scale, "1 / (the scale times ln 2): to base 2"}};
+  for (const auto& one : known) {
+    if (std::abs(by / one.value - 1) < kClose) return fmt::format(", which is {}", one.words);
+  }
+  return "";
+}
+
+/// The lse times one factor, as by the scale or in another base; those to base 2 are told
+/// elsewhere (of_lse()).
+void add_lse_factor(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                    const Tensor& lse, Candidates& out) {
+  constexpr double kClose = 1e-3, kChanged = 0.02;
+  const Tensor given = astype(lse, DType::kFloat32);
+  const std::span<const float> wanted = declared.at("lse").as<float>();
+  std::vector<double> factors;
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    const double factor = static_cast<double>(given.as<float>()[n]) / wanted[n];
+    if (std::isfinite(factor)) factors.push_back(factor);
+  }
+  if (factors.empty()) return;
+  const double by = median(std::move(factors));
+  const auto is = [by](double other) { return std::abs(by / other - 1) < kClose; };
+  if (std::abs(by - 1) < kChanged || is(std::numbers::ln2) || is(std::numbers::log2e)) return;
+  out.push_back({fmt::format("lse times {:.4g}{}", by, factor_words(*call, by)), {}, [call, by] {
+                   NamedResults results = call->declared();
+                   for (float& x : results.at("lse").as<float>()) {
+                     if (std::isfinite(x)) x = static_cast<float>(x * by);
+                   }
+                   return results;
+                 }});
+}
+
+/// Another lse than minus infinity in the rows without a key, the same in all of them.
+void add_lse_of_empty_rows(const std::shared_ptr<const CallVariants>& call,
+                           const NamedResults& declared, const Tensor& lse, Candidates& out) {
+  const Tensor given = astype(lse, DType::kFloat32);
+  const std::span<const float> wanted = declared.at("lse").as<float>();
+  std::optional<float> value;
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    if (!(std::isinf(wanted[n]) && wanted[n] < 0)) continue;
+    const float seen = given.as<float>()[n];
+    const bool same = !value || seen == *value || (std::isnan(seen) && std::isnan(*value));
+    if (!same) return;
+    value = seen;
+  }
+  if (!value || (std::isinf(*value) && *value < 0)) return;
+  out.push_back({fmt::format("an lse of {} instead of minus infinity in rows without a key",
+                             std::isnan(*value) ? "NaN" : fmt::format("{:.6g}", *value)),
+                 {},
+                 [call, by = *value] {
+                   NamedResults results = call->declared();
+                   for (float& x : results.at("lse").as<float>()) {
+                     if (std::isinf(x) && x < 0) x = by;
                    }
                    return results;
                  }});
@@ -135,7 +211,10 @@ Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
   Candidates out;
   for (const auto& [name, array] : given) {
     if (name == "lse") {
-      if (is_floating(array.dtype())) add_lse_shift(call, declared, array, out);
+      if (!is_floating(array.dtype())) continue;
+      add_lse_shift(call, declared, array, out);
+      add_lse_factor(call, declared, array, out);
+      add_lse_of_empty_rows(call, declared, array, out);
       continue;
     }
     const std::vector<double> factors = factors_of(name, declared, given);
