@@ -40,8 +40,9 @@ struct DocumentOptions {
 };
 
 struct OutputOptions {
-  // The form of the mask that is written. kMaskInfo and kBias need --semantics ejkernel.
-  enum class Form { kDense, kRuns, kMaskInfo, kBias };
+  // The form of the mask that is written. kMaskInfo and kBias need --semantics ejkernel; kMask is
+  // the file of a mask.
+  enum class Form { kDense, kRuns, kMaskInfo, kBias, kMask };
 
   std::string dest;
   Form form = Form::kDense;

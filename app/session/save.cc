@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/io/masks/mask_io.h"
@@ -57,21 +60,29 @@ void note_replaced(const OutputOptions& output, const Session& session) {
   }
 }
 
+MaskWriteOptions mask_write_options(const OutputOptions& output, const Session& session) {
+  MaskWriteOptions out;
+  out.dtype = output.dtype;
+  out.max_bytes = session.settings().max_bytes;
+  out.force = output.force;
+  out.append = output.append;
+  out.replace_file = output.replace_file;
+  out.gzip = output.gzip;
+  return out;
+}
+
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank) {
   check_form(output);
   if (output.form == OutputOptions::Form::kRuns && output.dtype) {
     throw Error(Errc::kInvalidArgument, "--dtype is for dense arrays; --to runs has its own types");
   }
-  MaskWriteOptions options;
+  if (output.form == OutputOptions::Form::kMask) {
+    return write_steps(output, {mask, {}}, mask_write_options(output, session), session);
+  }
+  MaskWriteOptions options = mask_write_options(output, session);
   options.kind = output.form == OutputOptions::Form::kRuns ? ArrayKind::kRuns : ArrayKind::kDense;
-  options.dtype = output.dtype;
   options.rank = rank;
-  options.max_bytes = session.settings().max_bytes;
-  options.force = output.force;
-  options.append = output.append;
-  options.replace_file = output.replace_file;
-  options.gzip = output.gzip;
   options.progress = session.progress("writing");
   ConvertedMask converted = convert_mask(mask, options);
   note_replaced(output, session);
@@ -88,6 +99,12 @@ void write_converted(const std::string& dest, ConvertedMask& converted, const Ma
   taken.arrays = std::move(converted.arrays);
   taken.beside = std::move(converted.beside);
   session.take_arrays(mask_arrays(std::move(taken), how));
+}
+
+MaskSteps steps_of(Loader& loader, const std::string& source, Mask mask) {
+  MaskSteps steps = loader.own_steps(source).value_or(MaskSteps{std::move(mask), {}});
+  std::ranges::move(loader.chain(), std::back_inserter(steps.chain));
+  return steps;
 }
 
 void write_steps(const OutputOptions& output, const MaskSteps& steps, const MaskWriteOptions& how,

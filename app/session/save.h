@@ -21,9 +21,13 @@ void require_output(const OutputOptions& output, std::string_view command,
 WriteOptions write_options(const OutputOptions& output, const Session& session);
 /// Prints a note that names the arrays that are lost when a whole file is replaced.
 void note_replaced(const OutputOptions& output, const Session& session);
+/// How a mask is written, but for its kind.
+MaskWriteOptions mask_write_options(const OutputOptions& output, const Session& session);
 /// Writes a mask. `rank` is the number of axes of the array that was read; see MaskWriteOptions.
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank = 4);
+/// The steps of a mask that was read from `source`, with those of the loader.
+MaskSteps steps_of(Loader& loader, const std::string& source, Mask mask);
 /// Writes the file of a mask (pipeline/mask_file.h). Of `how` it refuses what such a file has not.
 void write_steps(const OutputOptions& output, const MaskSteps& steps, const MaskWriteOptions& how,
                  const Session& session);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
@@ -140,9 +139,7 @@ Answer roundtrip_answer(const OutputOptions& output, const std::string& verdict,
 Answer convert_to_file(const ConvertOptions& options, const MaskWriteOptions& how, Loader& loader,
                        Mask mask, Session& session) {
   if (!options.output.dest.empty()) {
-    MaskSteps steps = loader.own_steps(options.name).value_or(MaskSteps{std::move(mask), {}});
-    std::ranges::move(loader.chain(), std::back_inserter(steps.chain));
-    write_steps(options.output, steps, how, session);
+    write_steps(options.output, steps_of(loader, options.name, std::move(mask)), how, session);
   }
   if (!options.roundtrip) return {};
   return roundtrip_answer(options.output, "mask: lossless: a round trip changes no cell", false,

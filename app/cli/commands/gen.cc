@@ -77,6 +77,15 @@ void check_step(const std::string& step) {
                           printable(step)));
 }
 
+/// Writes the file of a mask: the step, those of the layer, and those of -t.
+void write_file(const GenOptions& options, const std::string& step, const Chain& layer,
+                Loader& loader, Session& session) {
+  const std::string source = "gen:" + step;
+  MaskSteps steps = steps_of(loader, source, loader.read(source).mask);
+  steps.chain.insert(steps.chain.end() - std::ssize(loader.chain()), layer.begin(), layer.end());
+  write_steps(options.output, steps, mask_write_options(options.output, session), session);
+}
+
 Answer run(const GenOptions& options, Session& session) {
   check_step(options.step);
   const bool draws = options.output == OutputOptions{};
@@ -89,10 +98,12 @@ Answer run(const GenOptions& options, Session& session) {
   const std::string step = layered ? "full:" + options.step : options.step;
   Generated made = generate(step, loader.context());
   if (!draws) require_output(options.output, "gen", {&loader});
-  if (layered) {
-    const Chain chain = layer_chain(options, session);
-    made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(chain));
+  const Chain layer = layered ? layer_chain(options, session) : Chain{};
+  if (options.output.form == OutputOptions::Form::kMask) {
+    write_file(options, step, layer, loader, session);
+    return {};
   }
+  if (layered) made = apply(std::get<Mask>(std::move(made)), std::span<const Step>(layer));
   const auto* ids = std::get_if<Tensor>(&made);
   if (ids && options.source.transforms.empty() && !draws) {
     write_output(*ids, options.output, session);

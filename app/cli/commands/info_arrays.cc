@@ -115,7 +115,10 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
   std::string why = message.substr(message.starts_with(named) ? named.size() : 0);
   const SourceName file = parse_source_name(source);
   if (file.path == "-") return {};
-  InfoReport all = headers_report(file.path, *open_container(file.path, options));
+  const auto container = open_container(file.path, options);
+  // The arrays of a broken file of a mask are nothing by themselves.
+  if (file.member.empty() && !mask_file_format(*container).empty()) return {};
+  InfoReport all = headers_report(file.path, *container);
   const ArrayReport* array = chosen_array(all, file.member);
   if (!array) {  // no single array, for example block lists without a block size
     const auto says_how = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };

@@ -242,14 +242,19 @@ void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {
       list, output,
       "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or - for standard "
       "output");
+  using Form = OutputOptions::Form;
+  static constexpr std::string_view kMaskForms[] = {"dense", "runs", "mask"};
   static constexpr std::string_view kForms[] = {"dense", "runs", "mask-info", "bias"};
-  list.choice("--to", std::span(kForms).first(mask_info ? 4 : 2),
+  list.choice("--to",
+              mask_info ? std::span<const std::string_view>(kForms)
+                        : std::span<const std::string_view>(kMaskForms),
               mask_info ? "write a dense array (default), an .npz of runs, small at any size, an "
                           ".npz of all that a MaskInfo stores, or its bias"
-                        : "write a dense array (default), or an .npz of runs, small at any size",
-              [&output](std::size_t i) {
-                output.form = static_cast<OutputOptions::Form>(i);
-                if (i > 1) ejkernel::require("--to " + std::string(kForms[i]));
+                        : "write a dense array (default), an .npz of runs, small at any size, or "
+                          "the file of a mask, its steps",
+              [&output, mask_info](std::size_t i) {
+                output.form = !mask_info && i == 2 ? Form::kMask : static_cast<Form>(i);
+                if (mask_info && i > 1) ejkernel::require("--to " + std::string(kForms[i]));
               });
 }
 

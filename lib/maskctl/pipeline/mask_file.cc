@@ -9,9 +9,11 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/count/digest.h"
+#include "maskctl/inspect/count/equal_planes.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/mask/steps/field.h"
 #include "maskctl/pipeline/load.h"
@@ -182,7 +184,7 @@ MaskFile file_of(Container& container, const ReadOptions& options) {
     refuse(fmt::format("the pipeline makes {}, the file says [{}]", shape_text(out.mask),
                        joined(said, ", ")));
   }
-  const std::string digest = content_digest(out.mask, options.max_bytes);
+  const std::string digest = file_digest(out.mask, options.max_bytes);
   if (digest == out.digest) return out;
   refuse(fmt::format("the cells have the digest {}, the file says {}", digest, out.digest));
 }
@@ -229,6 +231,17 @@ MaskFile read_mask_file(const std::string& path, const ReadOptions& options) {
 MaskFile read_mask_steps(const std::string& path, const ReadOptions& options) {
   const auto container = opened_mask_file(path, options);
   return within(*container, [&] { return steps_of(*container, options); });
+}
+
+std::string file_digest(const Mask& mask, Index max_bytes) {
+  const auto rows = checked_mul(different_planes(mask), mask.queries());
+  if (rows && *rows <= kMostDigestRows) return content_digest(mask, max_bytes);
+  throw Error(
+      Errc::kLimit,
+      fmt::format("{} of {}: the digest in a file of a mask goes over at most {} of them",
+                  counted(mask.queries(), "query", "queries"),
+                  counted(different_planes(mask), "different plane"), grouped(kMostDigestRows)),
+      {{Remedy::kSliceMask}});
 }
 
 constexpr ObjectKind kMaskFile = {ArrayKind::kMaskFile, holds_mask_file, load_mask_file};

@@ -17,6 +17,9 @@ namespace maskctl {
 /// The `format` in the metadata of the files that write_mask_file() writes.
 inline constexpr std::string_view kMaskFormat = "maskctl.mask/1";
 
+/// The most queries of different planes that a mask in a file may have: its digest goes over each.
+inline constexpr Index kMostDigestRows = Index{1} << 26;
+
 struct MaskFile {
   Mask mask;
   /// The steps that make the mask, of one in which all is open. Their arrays have the names that
@@ -29,7 +32,7 @@ struct MaskFile {
 
 /// Reads the file, which is a path or "-". All is checked: metadata, arrays, the shape of the mask
 /// and its digest. Nothing but the file is read, whatever its steps name. Throws Error that starts
-/// with the name of the file.
+/// with the name of the file, kLimit beyond kMostDigestRows.
 MaskFile read_mask_file(const std::string& path, const ReadOptions& options = {});
 /// Likewise, without making the mask, so that neither its shape nor its digest is compared: for the
 /// steps alone. MaskFile::mask has no cells.
@@ -42,7 +45,7 @@ struct MaskFileOptions {
 
 /// Writes the mask that the steps make, with all that they read. A start that is not open
 /// everywhere becomes the first step: "doc" if it consists of documents, else "and" with its cells.
-/// `path` is a path or "-".
+/// `path` is a path or "-". Throws Error(kLimit) beyond kMostDigestRows.
 void write_mask_file(const std::string& path, const MaskSteps& steps,
                      const MaskFileOptions& options = {});
 void write_mask_file(const std::string& path, const Mask& mask,
@@ -58,6 +61,9 @@ struct NamedSteps {
 NamedSteps named_steps(const MaskSteps& steps, Index max_bytes);
 /// The arrays of the file: those of the steps, and the cells of the masks.
 std::vector<NamedTensor> stored_arrays(const NamedSteps& named, Index max_bytes);
+
+/// content_digest() of a mask in a file. Throws Error(kLimit) beyond kMostDigestRows.
+std::string file_digest(const Mask& mask, Index max_bytes);
 
 /// How read_mask() reads such files, for MaskReadOptions::objects.
 extern const ObjectKind kMaskFile;

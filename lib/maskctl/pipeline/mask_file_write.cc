@@ -119,7 +119,7 @@ void write_mask_file(const std::string& path, const MaskSteps& steps,
   std::vector<Metadata> metadata = {{"format", std::string(kMaskFormat)},
                                     {"shape", shape_list(mask)},
                                     {"pipeline", to_text(named.steps.chain)},
-                                    {"digest", content_digest(mask, options.max_bytes)},
+                                    {"digest", file_digest(mask, options.max_bytes)},
                                     {"writer", "maskctl " MASKCTL_VERSION}};
   if (!same_shape(mask, named.steps.start)) {
     metadata.insert(metadata.begin() + 2, {"start", shape_list(named.steps.start)});
