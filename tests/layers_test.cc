@@ -103,7 +103,7 @@ const std::map<std::string, Layer> kLayers = {
     {"kit",
      {{"base", "tensor", "mask", "inspect", "io", "render", "attention", "pipeline", "verify"},
       {"fmt"},
-      {"expected.h", "judge.h", "made_case.h"}}},
+      {"baseline.h", "expected.h", "judge.h", "made_case.h"}}},
     {"translate",
      {{"base", "tensor", "mask", "inspect", "io", "pipeline"},
       {"fmt", "nlohmann"},

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "app/reports/kit_report.h"
-#include "maskctl/verify/verify.h"
+#include "maskctl/kit/expected.h"
 
 namespace maskctl::app {
 namespace {
@@ -15,9 +15,15 @@ Json rule_json(const kit::Rule& rule) {
   return {{"id", rule.id}, {"says", rule.says}, {"others", rule.others}, {"asks", name(rule.asks)}};
 }
 
-Json tolerance_json(DType dtype, bool gradient) {
-  const attention::Tolerance tolerance = attention::usual_tolerance(dtype, gradient);
-  return {{"relative", tolerance.relative}, {"absolute", tolerance.absolute}};
+/// The most keys that a query sees.
+Index depth_of(const Mask& mask) {
+  Index most = 0;
+  for (const PlanePtr& plane : mask.distinct()) {
+    plane->row_sizes({0, mask.queries()}, [&most](Range, const Plane::RowSize& row) {
+      most = std::max(most, row.keys);
+    });
+  }
+  return most;
 }
 
 }  // namespace
@@ -32,8 +38,16 @@ Json kit_json(const KitReport& report) {
                    {"another", report.count(kit::Outcome::kAnother)},
                    {"wrong", report.count(kit::Outcome::kWrong)},
                    {"refuses", report.count(kit::Outcome::kRefuses)},
+                   {"timed_out", report.count(kit::Outcome::kTimedOut)},
                    {"undecided", report.count(kit::Outcome::kUndecided)},
                    {"skipped", report.count(kit::Outcome::kSkipped)}};
+  if (report.baseline) {
+    out["baseline"] = {{"file", report.baseline->file},
+                       {"worse", report.count(kit::Change::kWorse)},
+                       {"better", report.count(kit::Change::kBetter)}};
+  } else {
+    out["baseline"] = nullptr;
+  }
   out["rules"] = Json::array();
   for (const kit::Rule* const rule : kit::all_rules()) {
     const bool asked =
@@ -42,20 +56,26 @@ Json kit_json(const KitReport& report) {
   }
   out["cases"] = Json::array();
   for (const JudgedCase& one : report.cases) {
+    const auto before = report.before(one);
     out["cases"].push_back({{"id", one.id},
                             {"rule", one.rule->id},
                             {"outcome", name(one.verdict.outcome)},
-                            {"text", one.verdict.text}});
+                            {"text", one.verdict.text},
+                            {"note", one.verdict.note},
+                            {"before", before ? Json(name(before->outcome)) : Json(nullptr)},
+                            {"seconds", one.seconds}});
   }
   return out;
 }
 
 Json kit_manifest_json(DType dtype) {
-  return {
-      {"schema", "maskctl.kit-cases/1"},
-      {"dtype", name(dtype)},
-      {"tolerance",
-       {{"results", tolerance_json(dtype, false)}, {"gradients", tolerance_json(dtype, true)}}}};
+  return {{"schema", "maskctl.kit-cases/1"},
+          {"dtype", name(dtype)},
+          {"tolerance",
+           {{"unit", epsilon(dtype) / 2},
+            {"result", kit::kResult},
+            {"terms", kit::kTerms},
+            {"sums", kit::kSums}}}};
 }
 
 Json kit_case_json(const kit::MadeCase& made) {
@@ -65,6 +85,7 @@ Json kit_case_json(const kit::MadeCase& made) {
            {"says", made.rule->says},
            {"asks", name(made.rule->asks)},
            {"steps", made.source->steps},
+           {"depth", depth_of(made.mask)},
            {"shape", {call.batch, call.heads, call.queries, call.keys}},
            {"kv_heads", call.kv_heads},
            {"dim", call.dim},

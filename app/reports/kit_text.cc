@@ -12,12 +12,11 @@ namespace {
 
 using kit::Outcome;
 
-constexpr std::size_t kOutcomes = 6;
 constexpr std::size_t kMostText = 240;  // of a verdict
 
 std::string counts_text(const std::vector<JudgedCase>& cases, const kit::Rule& rule) {
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < kOutcomes; ++i) {
+  for (std::size_t i = 0; i < kit::kOutcomes; ++i) {
     const auto n = std::ranges::count_if(cases, [&](const JudgedCase& one) {
       return one.rule == &rule && one.verdict.outcome == Outcome(i);
     });
@@ -39,30 +38,52 @@ const JudgedCase* smallest_of(const std::vector<JudgedCase>& cases, const kit::R
   return found;
 }
 
+/// A line for the cases that obey in a lower precision than that of their arrays.
+std::string notes_text(const KitReport& report) {
+  const JudgedCase* first = nullptr;
+  Index n = 0;
+  for (const JudgedCase& one : report.cases) {
+    if (one.verdict.note.empty()) continue;
+    first = first ? first : &one;
+    ++n;
+  }
+  if (!first) return "";
+  return fmt::format("note      {} in a lower precision, first {}: {}\n", counted(n, "case"),
+                     first->id, first->verdict.note);
+}
+
+/// What has changed since the baseline: a line with counts, and one for each case.
+std::string changes_text(const KitReport& report) {
+  if (!report.baseline) return "";
+  const Index worse = report.count(kit::Change::kWorse),
+              better = report.count(kit::Change::kBetter);
+  std::string out = fmt::format("baseline  {}: {} worse, {} better\n",
+                                printable(report.baseline->file), worse, better);
+  for (const JudgedCase& one : report.cases) {
+    const kit::Change change = report.change(one);
+    if (change == kit::Change::kAsBefore) continue;
+    const auto before = report.before(one);
+    const std::string text = printable(one.verdict.text, kMostText);
+    out += fmt::format("  {:<6}  {}: {}, now {}{}{}\n", name(change), one.id,
+                       before ? name(before->outcome) : "not in the baseline",
+                       name(one.verdict.outcome), text.empty() ? "" : ": ", text);
+  }
+  return out;
+}
+
 }  // namespace
-
-Index KitReport::count(Outcome outcome) const {
-  return std::ranges::count(cases, outcome,
-                            [](const JudgedCase& one) { return one.verdict.outcome; });
-}
-
-int KitReport::status() const {
-  const Index all = static_cast<Index>(cases.size());
-  const Index obeys = count(Outcome::kObeys);
-  if (obeys == all) return 0;
-  return obeys + count(Outcome::kUndecided) == all ? 2 : 1;
-}
 
 std::string kit_text(const KitReport& report) {
   std::string out =
       fmt::format("library   {}, {}\n", printable(report.library), name(report.dtype));
   std::string others;
-  for (std::size_t i = 1; i < kOutcomes; ++i) {
+  for (std::size_t i = 1; i < kit::kOutcomes; ++i) {
     const Index n = report.count(Outcome(i));
     if (n > 0) others += fmt::format("{}{} {}", others.empty() ? "; " : ", ", n, name(Outcome(i)));
   }
   out += fmt::format("obeys     {} of {}{}\n", report.count(Outcome::kObeys),
                      counted(static_cast<Index>(report.cases.size()), "case"), others);
+  out += notes_text(report) + changes_text(report);
   for (const kit::Rule* const rule : kit::all_rules()) {
     const JudgedCase* const worst = smallest_of(report.cases, *rule);
     if (!worst) continue;
@@ -74,10 +95,11 @@ std::string kit_text(const KitReport& report) {
   return out;
 }
 
-std::string kit_rules_text(std::span<const kit::Rule* const> rules) {
+std::string kit_rules_text(std::span<const KitChoice> cases) {
   std::string out;
-  for (const kit::Rule* const rule : rules) {
-    out += fmt::format("{:<22}{:>3}  {}\n", rule->id, rule->cases.size(), rule->says);
+  for (const kit::Rule* const rule : kit::all_rules()) {
+    const auto n = std::ranges::count(cases, rule, &KitChoice::rule);
+    if (n > 0) out += fmt::format("{:<22}{:>3}  {}\n", rule->id, n, rule->says);
   }
   return out;
 }

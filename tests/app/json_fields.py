@@ -32,6 +32,7 @@ maskctl -q convert gen:causal:n=4 -t close:q=0 --to bias -o inf.npy
 maskctl -q convert gen:causal:n=4 --to mask -o m.safetensors
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 printf '{{"model_type": "llama", "num_hidden_layers": 2}}' > llama.json
+maskctl kit run --rule pair.open --json > kit.json
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
 KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
@@ -76,6 +77,7 @@ verify gen:window:keys=32,n=64 {KERNEL} --given lse=c.npz:lse
 verify gen:causal:n=64 {INPUTS} --given samples/bugs/kernel_q.npy
 mutants gen:window:keys=9,n=40 --count 20 --dim 8 --rule allclose:9,9 --rule allclose:0,0
 kit run --rule pair.open
+kit run --rule pair.open --baseline kit.json
 kit list --rule nan
 verify-merge {MERGE}
 probe read gen:window:keys=4,n=8 w.npz:weights --weights

@@ -101,8 +101,9 @@ TEST_CASE("kit run --judge: a program gets files and gives files") {
       "junit");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 1);
-  CHECK(contains(outcome.out, "tests=\"4\" failures=\"1\" skipped=\"0\""));
-  CHECK(contains(outcome.out, "<failure type=\"refuses\" message=\"exit status 3: not today\"/>"));
+  CHECK(contains(outcome.out, "tests=\"4\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\""));
+  CHECK(contains(outcome.out, "<error type=\"refuses\" message=\"exit status 3: not today\"/>"));
+  CHECK(contains(outcome.out, "name=\"causal.top-left-1\" time=\""));
 }
 
 TEST_CASE("kit run --judge: an output that cannot be read names no scratch file") {
@@ -122,14 +123,15 @@ TEST_CASE("kit run --judge: an output that cannot be read names no scratch file"
   CHECK(contains(text_of("cp {case} {out}"), "wrote an .npz without out; it has key, query"));
 }
 
-TEST_CASE("kit run --timeout: a program that runs longer refuses, and is ended with its children") {
+TEST_CASE(
+    "kit run --timeout: a program that runs longer is ended with its children, which is said") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
       "maskctl kit run --rule window.zero --timeout 1 --judge "
       "'cat; (sleep 4; echo late >> late.txt) & sleep 60; : {case} {out}'; s=$?; sleep 3; exit $s");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 1);
-  CHECK(contains(outcome.out, "refuses: ran longer than 1 s"));
+  CHECK(contains(outcome.out, "window.zero-1: timed out: ran longer than 1 s"));
   CHECK_FALSE(fs::exists(sandbox.work() / "late.txt"));
 }
 
@@ -167,6 +169,96 @@ TEST_CASE("kit list: --rule chooses what is listed") {
   CHECK_FALSE(contains(chosen, "window"));
 }
 
+TEST_CASE("kit: --rule and --without take cases, too") {
+  const Sandbox sandbox;
+  CHECK(sandbox
+            .run("maskctl kit list --rule causal.square-2 --rule window.zero --without "
+                 "window.zero-1 | awk '{ print $1, $2 }'")
+            .out == "causal.square 1\nwindow.zero 2\n");
+  REQUIRE(sandbox.run("maskctl -q kit make cases --rule causal.square-2").status == 0);
+  CHECK(sandbox.run("ls cases").out == "causal.square-2.npz\nmanifest.json\n");
+}
+
+/// Writes results of three cases: `wrong` is not obeyed, `refused` is refused, "" has none.
+std::string results_of(const std::string& wrong, const std::string& refused) {
+  return fmt::format(R"(
+    rm -rf given; mkdir given
+    /usr/bin/python3 - << 'END'
+import numpy
+for n in "123":
+    with numpy.load(f"cases/causal.square-{{n}}.npz") as case:
+        out = case["expected_out"].astype("float32")
+    if n in "{}":
+        out = out * 0
+    if n not in "{}":
+        numpy.savez(f"given/causal.square-{{n}}.npz", out=out)
+END
+    for n in $(echo '{}' | sed 's/./& /g'); do echo no > given/causal.square-$n.txt; done
+)",
+                     wrong, refused, refused);
+}
+
+TEST_CASE("kit --baseline: what was so before is allowed, and what is worse fails") {
+  const Sandbox sandbox;
+  const std::string chosen =
+      " --rule causal.square --without causal.square-4 --without "
+      "causal.square-5 ";
+  REQUIRE(sandbox.run("maskctl -q kit make cases" + chosen).status == 0);
+  const auto judged = [&](const std::string& wrong, const std::string& refused,
+                          const std::string& options) {
+    const Outcome outcome =
+        sandbox.run(results_of(wrong, refused) + "maskctl kit judge given" + chosen + options);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status != 2);
+    return outcome;
+  };
+  spit(sandbox.work() / "kit.json", judged("1", "2", "--json").out);
+  const std::string known = "--baseline kit.json";
+  const Outcome same = judged("1", "2", known);
+  CHECK(same.status == 0);
+  CHECK(contains(same.out, "baseline  kit.json: 0 worse, 0 better\n"));
+  const Outcome better = judged("", "1", known);
+  CHECK(better.status == 0);
+  CHECK(contains(better.out, "better  causal.square-1: wrong numbers, now refuses: no\n"));
+  CHECK(contains(better.out, "better  causal.square-2: refuses, now obeys\n"));
+  const Outcome worse = judged("12", "", known);
+  CHECK(worse.status == 1);
+  CHECK(contains(worse.out, "worse   causal.square-2: refuses, now wrong numbers: rows of zeros"));
+  CHECK(judged("13", "2", known).status == 1);
+
+  const Outcome skipped = sandbox.run(results_of("", "2") + "rm given/*-1.npz; maskctl kit judge " +
+                                      "given" + chosen + known);
+  CHECK(skipped.status == 1);
+  CHECK(contains(skipped.out, "worse   causal.square-1: wrong numbers, now skipped: no result\n"));
+  // A case that the baseline lacks has to obey.
+  CHECK(judged("3", "2", "--rule window.zero --without causal " + known).status == 1);
+
+  const std::string junit = judged("13", "2", known + " --format junit").out;
+  CHECK(contains(junit, "tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"2\""));
+  CHECK(contains(junit, "<skipped message=\"as before: refuses: no\"/>"));
+  CHECK(contains(junit, "<failure type=\"wrong numbers\""));
+}
+
+TEST_CASE("kit --baseline: a file that is none is one clear line") {
+  const Sandbox sandbox;
+  const auto refused = [&sandbox](const std::string& text, const std::string& line) {
+    spit(sandbox.work() / "kit.json", text);
+    const Outcome outcome = sandbox.run("maskctl kit run --rule window.zero --baseline kit.json");
+    INFO(outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, line));
+  };
+  const std::string start = R"({"schema": "maskctl.kit/1", "dtype": "float32", "cases": [)";
+  refused("no json", "--baseline kit.json: no maskctl.kit/1; expected what --json of kit run");
+  refused(R"({"schema": "maskctl.kit/1"})", "no maskctl.kit/1");
+  refused(R"({"schema": "maskctl.kit/1", "dtype": "float16", "cases": []})",
+          "--baseline kit.json: was made of float16, not of float32; give its --dtype");
+  refused(start + R"({"id": "window.zero-1", "outcome": "fine"}]})",
+          "the case 'window.zero-1' has the outcome 'fine'; expected one of maskctl.kit/1");
+  refused(start + "3]}", "the case '' has the outcome ''");
+  CHECK(contains(sandbox.run("maskctl kit run --baseline none.json").err, "none.json"));
+}
+
 TEST_CASE("kit: what cannot be asked is one clear line") {
   const Sandbox sandbox;
   const auto refused = [&sandbox](const std::string& words, const std::string& line) {
@@ -175,15 +267,14 @@ TEST_CASE("kit: what cannot be asked is one clear line") {
     CHECK(outcome.status == 2);
     CHECK(contains(outcome.err, line));
   };
-  refused("run --rule casual", "no rule 'casual'; `maskctl kit list` has all");
+  refused("run --rule casual", "no rule or case 'casual'; `maskctl kit list` has all");
   refused("run --judge 'mine {case}'", "where is {out}?");
   refused("judge nowhere", "'nowhere' is no folder");
   refused("make", "no FOLDER");
-  refused("run --rule causal.square-1",
-          "--rule causal.square-1: this is a case; its rule is causal.square");
-  refused("run --rule causal.square-99", "no rule 'causal.square-99'");
+  refused("run --rule causal.square-99", "no rule or case 'causal.square-99'");
+  refused("run --without causal.square-0", "no rule or case 'causal.square-0'");
   refused("run --rule causal.square --without causal",
-          "no rule is left to ask: causal, in --without, excludes all of causal.square, in --rule");
+          "no case is left to ask: causal, in --without, excludes all of causal.square, in --rule");
   for (const char* const action : {"run", "list", "make cases"}) {
     std::string all;
     for (const kit::Section& section : kit::sections()) {
@@ -212,6 +303,7 @@ TEST_CASE("kit: an option that an action does not read is refused") {
           "--backend goes with kit run without --judge");
   refused("run --timeout 5", "--timeout goes with kit run with --judge");
   refused("run --judge 'a {case} {out}' --timeout 0", "--timeout");
+  refused("make cases --baseline kit.json", "--baseline goes with kit run and kit judge");
   refused("make cases --library mine", "--library goes with kit run and kit judge");
   refused("run --force", "--force goes with kit make");
   refused("make cases --json", "--json goes with kit list, kit judge and kit run");

@@ -23,7 +23,7 @@ def outcomes(answer):
 
 
 def test_a_right_library_obeys():
-    answer = kit.judge(ADAPTERS["numpy"], rule=["window", "heads", "lse.natural"])
+    answer = kit.judge(ADAPTERS["numpy"], rule=["window", "heads", "lse.natural"], without=["window.more-queries"])
     assert answer, answer
     assert set(outcomes(answer).values()) == {"obeys"}
 
@@ -144,7 +144,7 @@ def test_an_output_that_is_no_array_of_numbers_names_the_case_not_a_folder():
 
 
 def test_no_rule_left_is_an_error(capsys):
-    with pytest.raises(maskctl.Error, match="no rule is left to ask: causal, in without=, excludes"):
+    with pytest.raises(maskctl.Error, match="no case is left to ask: causal, in without=, excludes"):
         kit.judge(causal, rule=["causal.square"], without=["causal"])
     words = ["run", "--library", "numpy", "--rule", "causal.square", "--without", "causal"]
     assert kit.main(words) == 2
@@ -178,15 +178,15 @@ def asked_by_name(tmp_path, code, timeout=3, rule="causal.square"):
     return kit.judge(f"{tmp_path}/mine.py:attend", rule=[rule], timeout=timeout)
 
 
-def test_a_case_that_hangs_is_a_refusal_and_the_others_are_asked(tmp_path):
+def test_a_case_that_hangs_has_a_verdict_of_its_own_and_the_others_are_asked(tmp_path):
     answer = asked_by_name(tmp_path, """
 def attend(case):
     while case.id == "causal.square-2":
         time.sleep(1)
     return ADAPTERS["numpy"](case)
 """)
-    texts = {case.id: case.text for case in answer.cases if case.outcome != "obeys"}
-    assert len(answer.cases) == 5 and texts == {"causal.square-2": "ran longer than 3 s"}
+    texts = {case.id: (case.outcome, case.text) for case in answer.cases if case.outcome != "obeys"}
+    assert len(answer.cases) == 5 and texts == {"causal.square-2": ("timed out", "ran longer than 3 s")}
 
 
 def test_a_case_that_ends_the_process_is_a_refusal(tmp_path):
@@ -248,3 +248,73 @@ def test_a_window_opens_the_pairs_of_the_mask_or_is_refused(align):
         assert (case.mask == seen).all(), case.id
         obeyed += 1
     assert obeyed > 20
+
+
+def test_a_baseline_allows_what_was_so_before(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("""from maskctl._adapters import ADAPTERS
+def attend(case):
+    case.only("scale")
+    return ADAPTERS["numpy"](case)
+""")
+    words = ["run", "--library", f"{tmp_path}/mine.py:attend", "--rule", "causal.square-2", "--rule", "bias.added"]
+    assert kit.main([*words, "--format", "json"]) == 1
+    (tmp_path / "kit.json").write_text(capsys.readouterr().out)
+    known = [*words, "--baseline", f"{tmp_path}/kit.json"]
+    assert kit.main(known) == 0
+    assert "0 worse, 0 better" in capsys.readouterr().out
+    (tmp_path / "mine.py").write_text("from maskctl._adapters import ADAPTERS\nattend = ADAPTERS['numpy']\n")
+    assert kit.main(known) == 0
+    assert "better  bias.added-1: refuses, now obeys" in capsys.readouterr().out
+    (tmp_path / "mine.py").write_text("def attend(case):\n    case.only()\n    raise RuntimeError('no kernel')\n")
+    assert kit.main(known) == 1
+    out = capsys.readouterr().out
+    assert "1 worse, 0 better" in out
+    assert "worse   causal.square-2: obeys, now refuses: RuntimeError: no kernel" in out
+
+
+def test_a_case_can_be_left_out():
+    answer = kit.judge(causal, rule=["causal.square", "causal.bottom-right"], without=["causal.bottom-right"])
+    assert answer
+    assert set(outcomes(kit.judge(causal, rule=["causal.square"], without=["causal.square-1"]))) == {
+        f"causal.square-{n}" for n in range(2, 6)}
+
+
+def test_a_lower_precision_than_that_of_the_arrays_is_said():
+    answer = kit.judge(lambda case: ADAPTERS["numpy"](case)["out"].astype(np.float16), rule=["causal.square-2"])
+    assert answer and "out holds float16 for arrays of float32, and is judged as that" in answer.text
+    assert answer.cases[0].note
+
+
+def test_an_output_of_whole_numbers_is_wrong():
+    answer = kit.judge(lambda case: np.zeros_like(ADAPTERS["numpy"](case)["out"], np.int32), rule=["causal.square-2"])
+    assert answer.status == 1 and answer.cases[0].outcome == "wrong numbers"
+    assert answer.cases[0].text == "out holds int32; expected floats"
+
+
+@pytest.mark.parametrize("change, said", [
+    (lambda case, lse: lse * np.nan, "rows of NaN, though no key holds NaN (all of lse)"),
+    (lambda case, lse: lse / np.log(2), "lse to base 2 (lse / ln 2)"),
+    (lambda case, lse: lse * case.used_scale, "lse times 0.125, which is the scale"),
+    (lambda case, lse: lse / case.used_scale, "lse times 8, which is 1 / the scale"),
+    (lambda case, lse: lse * case.used_scale / np.log(2), "which is the scale / ln 2: to base 2"),
+    (lambda case, lse: -lse, "lse times -1"),
+])
+def test_another_lse_is_named(change, said):
+    def attend(case):
+        given = ADAPTERS["numpy"](case)
+        return {**given, "lse": change(case, np.asarray(given["lse"]))}
+
+    for case in kit.judge(attend, rule=["lse.natural"]).cases:
+        assert case.outcome == "wrong numbers" and said in case.text, case.text
+
+
+@pytest.mark.parametrize("value, said", [(np.nan, "NaN"), (0.0, "0"), (np.inf, "inf"), (-1e30, "-1e+30")])
+def test_the_lse_of_rows_without_a_key_is_named(value, said):
+    def attend(case):
+        empty = ~case.mask.any(-1)
+        with np.errstate(all="ignore"):
+            given = ADAPTERS["numpy"](case)
+        return {"out": np.nan_to_num(given["out"]), "lse": np.where(empty, value, given["lse"])}
+
+    for case in kit.judge(attend, rule=["row.empty-lse"]).cases:
+        assert f"an lse of {said} instead of minus infinity in rows without a key" in case.text, case.text

@@ -60,13 +60,15 @@ def jax_nn_arguments(case):
     case.only("scale", "bias")
     batch, keys = case.key.shape[:2]
     given = {}
-    for name, of in case.chain("causal", "window", "kv-lengths"):
+    for name, of in case.chain("causal", "window", "kv-lengths", "pad"):
         if "offset" in of:
             raise Unsupported("no argument for an offset")
         if name == "causal":
             given["is_causal"] = True
         elif name == "window":
             given["local_window_size"] = tuple(keys if of[side] is None else of[side] for side in ("left", "right"))
+        elif "lens" not in of or of.get("side", "right") != "right":
+            raise Unsupported(f"no argument for {case.steps}")
         else:
             given["key_value_seq_lengths"] = jnp.asarray(np.broadcast_to(of["lens"], batch), jnp.int32)
     bias = None if case.bias is None else jnp.asarray(case.bias, case.dtype)

@@ -1,4 +1,4 @@
-"""Asks adapters in processes of their own, so that a call that hangs or ends its process is a refusal of its case."""
+"""Asks adapters in processes of their own, so that one that hangs or ends its process costs its case alone."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import time
 from maskctl._kit_worker import NoAdapter
 
 SECONDS = 600  # for a case
+ENDS = (".npz", ".txt", ".timeout")  # of the files of a case: its results, its refusal, or that it took too long
 _START = 120  # at least, for what a library does when it is imported
 
 
@@ -60,12 +61,13 @@ class _Worker:
         return line.decode()
 
     def end(self, seconds):
-        """Why there is no line: "ran longer than 600 s", "ended by signal 11" or "exit status 3"."""
+        """Why there is no line: "ran longer than 600 s", "ended by signal 11" or "exit status 3"; and the end of the
+        name of the file that says so."""
         try:
             status = self.process.wait(1)
         except subprocess.TimeoutExpired:
-            return f"ran longer than {seconds} s"
-        return f"ended by signal {-status}" if status < 0 else f"exit status {status}"
+            return f"ran longer than {seconds} s", ".timeout"
+        return f"ended by signal {-status}" if status < 0 else f"exit status {status}", ".txt"
 
 
 def _ask_some(asked, ids, timeout, deadline):
@@ -82,7 +84,7 @@ def _ask_some(asked, ids, timeout, deadline):
             if said is None and limit() <= 0:
                 return
             if said != "ready":
-                why = said.partition(" ")[2] if said else f"cannot import {asked['library']}: {worker.end(start)}"
+                why = said.partition(" ")[2] if said else f"cannot import {asked['library']}: {worker.end(start)[0]}"
                 raise NoAdapter(why)
             while left:
                 done = worker.line(limit())
@@ -92,8 +94,9 @@ def _ask_some(asked, ids, timeout, deadline):
                 if done is None:
                     if os.path.exists(stem + ".npz"):
                         os.remove(stem + ".npz")  # which may be half written
-                    with open(stem + ".txt", "w") as file:
-                        file.write(worker.end(timeout))
+                    why, end = worker.end(timeout)
+                    with open(stem + end, "w") as file:
+                        file.write(why)
                 left.pop(0)
                 if done is None:
                     break
@@ -105,7 +108,7 @@ def ask_apart(library, cases, results, device="cpu", timeout=SECONDS, within=flo
     by then have no file, and are judged as skipped. Those that have a file are not asked again. Raises NoAdapter."""
     with open(os.path.join(cases, "manifest.json")) as file:
         ids = [case["id"] for case in json.load(file)["cases"]]
-    ids = [id for id in ids if not any(os.path.exists(os.path.join(results, id + end)) for end in (".npz", ".txt"))]
+    ids = [id for id in ids if not any(os.path.exists(os.path.join(results, id + end)) for end in ENDS)]
     asked = {"library": library, "cases": os.path.abspath(cases), "results": os.path.abspath(results), "device": device}
     deadline, failed = time.monotonic() + within, []
 

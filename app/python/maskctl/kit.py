@@ -33,7 +33,8 @@ def judge(adapter, library=None, dtype="f32", rule=(), without=(), device="cpu",
     """The answer of `maskctl kit judge` about an adapter; true if all cases obey.
 
     A function is asked in this process. The name of one, such as "torch.sdpa" or "mine.py:attend", is asked
-    in another, where a case that takes longer than `timeout` seconds (600) is a refusal.
+    in another, where a case may take `timeout` seconds (600). `baseline` is a file of what --json printed before:
+    what is as it was then, or better, is allowed.
     """
     apart = isinstance(adapter, str)
     if timeout is not None and not apart:
@@ -69,10 +70,14 @@ def main(words=None):
     parser.add_argument("--library", required=True, help=f"{', '.join(ADAPTERS)}, or FILE.py:FUNCTION")
     parser.add_argument("--dtype", default="f32", choices=["f32", "f16", "bf16"])
     parser.add_argument("--device", default="cpu", help="where the library runs, such as cuda (cpu)")
-    parser.add_argument("--rule", action="append", default=[], help="only this rule, or these; may be repeated")
-    parser.add_argument("--without", action="append", default=[], help="not this rule, or these; may be repeated")
+    parser.add_argument("--rule", action="append", default=[], metavar="ID",
+                        help="only this rule or case, or these; may be repeated")
+    parser.add_argument("--without", action="append", default=[], metavar="ID",
+                        help="not this rule or case, or these; may be repeated")
+    parser.add_argument("--baseline", metavar="FILE",
+                        help="what --format json printed before; what is as it was then, or better, is allowed")
     parser.add_argument("--timeout", type=_seconds, default=SECONDS, metavar="SECONDS",
-                        help=f"a case that takes longer is a refusal ({SECONDS})")
+                        help=f"how long a case may take ({SECONDS})")
     parser.add_argument("--format", default="text", choices=["text", "json", "junit"])
     asked = vars(parser.parse_args(words))
     asked.pop("action")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -26,10 +27,52 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-/// to += factor * from.
-void add(std::span<double> to, double factor, std::span<const double> from) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * from[i];
+/// How large the sum of the products may have been on the way: no less than it is.
+double dot_size(std::span<const double> a, std::span<const double> b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += a[i] * b[i] * a[i] * b[i];
+  return std::max(std::abs(dot(a, b)), std::sqrt(squares));
 }
+
+/// Elements as sums of terms.
+struct Sums {
+  explicit Sums(const std::vector<Index>& shape)
+      : values(DType::kFloat64, shape),
+        squares(DType::kFloat64, shape),
+        sizes(DType::kFloat64, shape),
+        counts(DType::kFloat64, shape) {}
+
+  Tensor values, squares, sizes, counts;  // of the terms: sum, sum of squares, of sizes, number
+
+  /// Adds factor * from to the vector of a token and a head. `size`: with what the factor counts,
+  /// where that is more.
+  void add(Index b, Index token, Index h, double factor, double size,
+           std::span<const double> from) {
+    const auto value = vector_of(values, b, token, h), square = vector_of(squares, b, token, h);
+    const auto of_sizes = vector_of(sizes, b, token, h), count = vector_of(counts, b, token, h);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const double term = std::abs(size * from[i]);
+      value[i] += factor * from[i];
+      square[i] += term * term;
+      of_sizes[i] += term;
+      ++count[i];
+    }
+  }
+
+  Bounded bounded(DType dtype, Index dim) const {
+    const double u = epsilon(dtype) / 2, sums = kSums * 0x1p-24;
+    Bounded out{values, Tensor(DType::kFloat64, values.shape())};
+    const auto value = values.as<double>(), square = squares.as<double>();
+    const auto size = sizes.as<double>(), count = counts.as<double>();
+    const auto tolerance = out.tolerance.as<double>();
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const double result = std::isfinite(value[i]) ? kResult * u * std::abs(value[i]) : 0;
+      tolerance[i] = result + kTerms * u * std::sqrt(square[i]) +
+                     sums * (std::sqrt(static_cast<double>(dim)) + std::sqrt(count[i])) * size[i];
+    }
+    return out;
+  }
+};
 
 /// One query of one batch entry and head, and the keys that it sees.
 struct Row {
@@ -42,18 +85,18 @@ struct Row {
 class Attention {
  public:
   explicit Attention(const MadeCase& made)
-      : call_(made.call()), mask_(dense_from_mask(made.mask, kMostMaskBytes)) {
+      : call_(made.call()),
+        dtype_(made.dtype),
+        mask_(dense_from_mask(made.mask, kMostMaskBytes)),
+        out_({call_.batch, call_.queries, call_.heads, call_.value_dim}),
+        lse_({call_.batch, call_.heads, call_.queries, 1}) {
     for (const auto& [name, array] : made.arrays) arrays_[name] = astype(array, DType::kFloat64);
     scale_ = call_.scale.value_or(1 / std::sqrt(static_cast<double>(call_.dim)));
-    out_.out = Tensor(DType::kFloat64, {call_.batch, call_.queries, call_.heads, call_.value_dim});
-    out_.lse = Tensor(DType::kFloat64, {call_.batch, call_.heads, call_.queries});
     if (!arrays_.contains("cotangent_out")) return;
-    const auto zeros = [this](const char* name) {
-      return Tensor(DType::kFloat64, arrays_.at(name).shape());
-    };
-    out_.grad_query = zeros("query");
-    out_.grad_key = zeros("key");
-    out_.grad_value = zeros("value");
+    for (auto [sums, name] : {std::pair(&grad_query_, "query"), std::pair(&grad_key_, "key"),
+                              std::pair(&grad_value_, "value")}) {
+      sums->emplace(arrays_.at(name).shape());
+    }
   }
 
   Expected run() {
@@ -63,11 +106,24 @@ class Attention {
           Row row{b, h, q, h / (call_.heads / call_.kv_heads), {}, {}, {}};
           add_logits(row);
           add_results(row);
-          if (out_.grad_query) add_gradients(row);
+          if (grad_query_) add_gradients(row);
+          depth_ = std::max(depth_, std::ssize(row.open));
         }
       }
     }
-    return std::move(out_);
+    Expected all;
+    all.out = out_.bounded(dtype_, call_.dim);
+    all.lse = lse_.bounded(dtype_, call_.dim);
+    for (Tensor* one : {&all.lse.values, &all.lse.tolerance}) {
+      one->reshape({call_.batch, call_.heads, call_.queries});
+    }
+    if (grad_query_) {
+      all.grad_query = grad_query_->bounded(dtype_, call_.dim);
+      all.grad_key = grad_key_->bounded(dtype_, call_.dim);
+      all.grad_value = grad_value_->bounded(dtype_, call_.dim);
+    }
+    all.depth = depth_;
+    return all;
   }
 
  private:
@@ -109,38 +165,53 @@ class Attention {
       for (const double s : all) sum += std::exp(s - most);
       lse = most + std::log(sum);
     }
-    out_.lse.as<double>()[as_size((row.b * call_.heads + row.h) * call_.queries + row.query)] = lse;
-    const auto out = vector_of(out_.out, row.b, row.query, row.h);
+    // The lse as an array of one element for each query, in the order of [B,Hq,Q,1].
+    const std::size_t at = as_size((row.b * call_.heads + row.h) * call_.queries + row.query);
+    lse_.values.as<double>()[at] = lse;
     for (std::size_t i = 0; i < row.open.size(); ++i) {
-      row.weights.push_back(std::exp(row.logits[i] - lse));
-      add(out, row.weights[i], vector_of(arrays_.at("value"), row.b, row.open[i], row.kv_head));
+      const double logit = std::abs(row.logits[i]);
+      const double weight = std::exp(row.logits[i] - lse), size = weight * logit;
+      row.weights.push_back(weight);
+      lse_.squares.as<double>()[at] += size * size;
+      lse_.sizes.as<double>()[at] += std::max(size, weight);  // the sum of weights is rounded, too
+      lse_.counts.as<double>()[at] += 1;
+      out_.add(row.b, row.query, row.h, weight, weight * (1 + logit),
+               vector_of(arrays_.at("value"), row.b, row.open[i], row.kv_head));
     }
   }
 
   void add_gradients(const Row& row) {
     const auto d_out = vector_of(arrays_.at("cotangent_out"), row.b, row.query, row.h);
-    const double delta = dot(d_out, vector_of(out_.out, row.b, row.query, row.h));
+    const auto out = vector_of(out_.values, row.b, row.query, row.h);
+    const double delta = dot(d_out, out), delta_size = dot_size(d_out, out);
     for (std::size_t i = 0; i < row.open.size(); ++i) {
       const Index k = row.open[i];
       const auto value = vector_of(arrays_.at("value"), row.b, k, row.kv_head);
-      add(vector_of(*out_.grad_value, row.b, k, row.kv_head), row.weights[i], d_out);
-      double d_s = row.weights[i] * (dot(d_out, value) - delta);
+      const double of_logit = 1 + std::abs(row.logits[i]);
+      grad_value_->add(row.b, k, row.kv_head, row.weights[i], row.weights[i] * of_logit, d_out);
+      const double d_weight = dot(d_out, value), d_size = dot_size(d_out, value);
+      double slope = scale_ * row.weights[i];
+      const double size = slope * of_logit * (d_size + delta_size);
       if (call_.soft_cap) {
         const double tanh = (row.logits[i] - biased(row, k)) / *call_.soft_cap;
-        d_s *= 1 - tanh * tanh;
+        slope *= 1 - tanh * tanh;
       }
+      const double by = slope * (d_weight - delta);
       const auto query = vector_of(arrays_.at("query"), row.b, row.query, row.h);
       const auto key = vector_of(arrays_.at("key"), row.b, k, row.kv_head);
-      add(vector_of(*out_.grad_query, row.b, row.query, row.h), scale_ * d_s, key);
-      add(vector_of(*out_.grad_key, row.b, k, row.kv_head), scale_ * d_s, query);
+      grad_query_->add(row.b, row.query, row.h, by, size, key);
+      grad_key_->add(row.b, k, row.kv_head, by, size, query);
     }
   }
 
   const Call& call_;
+  DType dtype_;
   Tensor mask_;
   std::map<std::string, Tensor> arrays_;
   double scale_;
-  Expected out_;
+  Sums out_, lse_;
+  std::optional<Sums> grad_query_, grad_key_, grad_value_;
+  Index depth_ = 0;
 };
 
 }  // namespace

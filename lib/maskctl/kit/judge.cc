@@ -14,6 +14,9 @@ namespace {
 using attention::NamedResults;
 using attention::Verdict;
 
+constexpr std::string_view kOutcomeNames[kOutcomes] = {
+    "obeys", "another mask", "wrong numbers", "refuses", "timed out", "undecided", "skipped"};
+
 /// The names of the results that a rule is judged by.
 std::vector<std::string> judged_names(Asks asks) {
   if (asks == Asks::kLse) return {"out", "lse"};
@@ -25,6 +28,17 @@ Outcome outcome_of(Verdict verdict) {
   if (verdict == Verdict::kObeys) return Outcome::kObeys;
   if (verdict == Verdict::kAnother) return Outcome::kAnother;
   return verdict == Verdict::kUnclear ? Outcome::kUndecided : Outcome::kWrong;
+}
+
+/// Says that results are as coarse as another dtype than that of the case; else "".
+std::string coarse_note(const MadeCase& made, const NamedResults& given) {
+  for (const auto& [name, array] : given) {
+    const DType precision = precision_of(array);
+    if (epsilon(precision) <= epsilon(made.dtype)) continue;
+    return fmt::format("{} holds {} for arrays of {}, and is judged as that", name,
+                       maskctl::name(precision), maskctl::name(made.dtype));
+  }
+  return "";
 }
 
 CaseVerdict verdict_of(const attention::GivenReport& report) {
@@ -42,10 +56,12 @@ CaseVerdict verdict_of(const attention::GivenReport& report) {
 
 }  // namespace
 
-std::string_view name(Outcome outcome) {
-  static constexpr std::string_view kNames[] = {"obeys",   "another mask", "wrong numbers",
-                                                "refuses", "undecided",    "skipped"};
-  return kNames[static_cast<std::size_t>(outcome)];
+std::string_view name(Outcome outcome) { return kOutcomeNames[static_cast<std::size_t>(outcome)]; }
+
+std::optional<Outcome> outcome_named(std::string_view name) {
+  const auto found = std::ranges::find(kOutcomeNames, name);
+  if (found == std::end(kOutcomeNames)) return std::nullopt;
+  return static_cast<Outcome>(found - std::begin(kOutcomeNames));
 }
 
 attention::NamedArguments arguments_of(const MadeCase& made) {
@@ -79,13 +95,20 @@ CaseVerdict judge(const MadeCase& made, NamedResults given) {
   std::erase_if(given, [&names](const auto& result) {
     return std::ranges::find(names, result.first) == names.end();
   });
+  for (const auto& [name, array] : given) {
+    if (is_floating(array.dtype())) continue;
+    return {Outcome::kWrong,
+            fmt::format("{} holds {}; expected floats", name, maskctl::name(array.dtype()))};
+  }
   attention::JudgedCall call;
   call.request.operation = attention::find_operation("flash_attention");
   call.request.arguments = arguments_of(made);
   call.request.declared = made.mask;
   call.steps = made.steps;
   try {
-    return verdict_of(attention::judge_fully(call, given).report);
+    CaseVerdict verdict = verdict_of(attention::judge_fully(call, given).report);
+    if (verdict.outcome == Outcome::kObeys) verdict.note = coarse_note(made, given);
+    return verdict;
   } catch (const Error& error) {
     if (error.code() != Errc::kShape) throw;
     return {Outcome::kWrong, error.what()};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/kit_baseline.h"
 #include "app/cli/commands/attention/kit_files.h"
 #include "app/cli/commands/attention/kit_options.h"
 #include "app/cli/commands/attention/outside_program.h"
@@ -21,6 +22,7 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/base/work_scope.h"
+#include "maskctl/kit/judge.h"
 
 namespace maskctl::app {
 namespace {
@@ -31,11 +33,9 @@ using kit::MadeCase;
 using kit::Outcome;
 
 void for_cases(const KitOptions& options, const std::function<void(const MadeCase&)>& f) {
-  for (const kit::Rule* const rule : chosen_rules(options)) {
-    for (std::size_t i = 0; i < rule->cases.size(); ++i) {
-      throw_if_stopped();
-      f(kit::make_case(*rule, i, options.dtype));
-    }
+  for (const KitChoice& one : chosen_cases(options)) {
+    throw_if_stopped();
+    f(kit::make_case(*one.rule, one.number, options.dtype));
   }
 }
 
@@ -50,20 +50,16 @@ Answer list_rules(const KitOptions& options) {
             [&](const MadeCase& made) { manifest["cases"].push_back(kit_case_json(made)); });
   return answer_in(
       options.json || options.format == Format::kJson,
-      [&options] { return kit_rules_text(chosen_rules(options)); }, [=] { return manifest; });
+      [&options] { return kit_rules_text(chosen_cases(options)); }, [=] { return manifest; });
 }
 
 constexpr const char* kManifest = "manifest.json";
 
 /// Throws Error(kIo) without --force if a file that make() would write exists, before any is
-/// written, and what chosen_rules() throws.
+/// written, and what chosen_cases() throws.
 void check_new(const KitOptions& options) {
   std::vector<std::string> files = {kManifest};
-  for (const kit::Rule* const rule : chosen_rules(options)) {
-    for (std::size_t i = 0; i < rule->cases.size(); ++i) {
-      files.push_back(kit::case_id(*rule, i) + ".npz");
-    }
-  }
+  for (const KitChoice& one : chosen_cases(options)) files.push_back(one.id() + ".npz");
   for (const std::string& file : files) {
     const std::string path = in_folder(options, file);
     std::error_code ignored;
@@ -138,9 +134,11 @@ CaseVerdict verdict_in_folder(const KitOptions& options, const MadeCase& made,
                               const Session& session) {
   const std::string results = in_folder(options, made.id + ".npz");
   const std::string refusal = in_folder(options, made.id + ".txt");
+  const std::string late = in_folder(options, made.id + ".timeout");
   std::error_code ignored;
   if (std::filesystem::exists(results, ignored)) return judge_file(made, results, session);
   if (std::filesystem::exists(refusal, ignored)) return {Outcome::kRefuses, text_in(refusal)};
+  if (std::filesystem::exists(late, ignored)) return {Outcome::kTimedOut, text_in(late)};
   return {Outcome::kSkipped, "no result"};
 }
 
@@ -169,6 +167,7 @@ class Program {
     const std::string command =
         with_path(with_path(with_path(command_, "{case}", in), "{json}", json), "{out}", out);
     const ProgramEnd end = run_program(command, scratch_.file("log"), limit_);
+    if (end.timed_out) return {Outcome::kTimedOut, end.text};
     if (end.status == kNotFound || end.status == kNotExecutable) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--judge '{}': {}; expected a command that the shell can start",
@@ -192,14 +191,17 @@ Answer report_of(const KitOptions& options, const std::string& library, Session&
   KitReport report;
   report.library = options.library.empty() ? library : options.library;
   report.dtype = options.dtype;
-  const Stopwatch watch;
-  double all = 0;
-  for (const kit::Rule* const rule : chosen_rules(options)) {
-    all += static_cast<double>(rule->cases.size());
+  if (!options.baseline.empty()) {
+    report.baseline = read_kit_baseline(options.baseline, options.dtype);
   }
+  const Stopwatch watch;
+  const double all = static_cast<double>(chosen_cases(options).size());
   const Progress progress = session.progress("kit");
   for_cases(options, [&](const MadeCase& made) {
-    report.cases.push_back({made.id, made.rule, made.source, ask(made)});
+    const Stopwatch of_case;
+    CaseVerdict verdict = ask(made);
+    report.cases.push_back(
+        {made.id, made.rule, made.source, std::move(verdict), of_case.seconds()});
     if (progress) progress(static_cast<double>(report.cases.size()) / all);
   });
   report.seconds = watch.seconds();
@@ -262,8 +264,10 @@ extern const Command kKit = command<KitOptions, declare_kit, run>({
                 "  maskctl kit run --backend cpu\n"
                 "  maskctl kit run --judge './mine {case} {out}' --rule causal --format junit\n"
                 "  maskctl kit make cases/ --dtype bf16\n"
-                "  maskctl kit judge results/ --dtype bf16 --without gradient\n",
-    .negative = "a case is not obeyed, or was skipped (2: some are undecided, none worse)",
+                "  maskctl kit judge results/ --dtype bf16 --without gradient\n"
+                "  maskctl kit run --baseline kit.json\n",
+    .negative = "a case is not obeyed, or was skipped, and no baseline allows it (2: some are "
+                "undecided, none worse)",
 });
 
 }  // namespace maskctl::app

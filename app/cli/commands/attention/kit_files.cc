@@ -24,14 +24,17 @@ void write_case(const std::string& path, const kit::MadeCase& made, bool solved,
   arrays.push_back({"mask", dense_from_mask(made.mask, kMostMaskBytes)});
   if (solved) {
     kit::Expected expected = kit::expected(made);
-    arrays.push_back({"expected_out", std::move(expected.out)});
-    arrays.push_back({"expected_lse", std::move(expected.lse)});
-    const auto add = [&arrays](const char* name, std::optional<Tensor>& gradient) {
-      if (gradient) arrays.push_back({name, *std::move(gradient)});
+    const auto add = [&arrays](const std::string& name, kit::Bounded result) {
+      arrays.push_back({"expected_" + name, std::move(result.values)});
+      arrays.push_back({"tolerance_" + name, std::move(result.tolerance)});
     };
-    add("expected_grad_query", expected.grad_query);
-    add("expected_grad_key", expected.grad_key);
-    add("expected_grad_value", expected.grad_value);
+    add("out", std::move(expected.out));
+    add("lse", std::move(expected.lse));
+    if (expected.grad_query) {
+      add("grad_query", *std::move(expected.grad_query));
+      add("grad_key", *std::move(expected.grad_key));
+      add("grad_value", *std::move(expected.grad_value));
+    }
   }
   write_npz(path, arrays, {.force = force});
 }

@@ -12,7 +12,8 @@
 namespace maskctl::app {
 
 /// Writes an .npz with the arrays of a case, those of its steps, its "mask" as bool [B,Hq,Q,K], and
-/// with `solved` what it must give in float64: "expected_out" and the like. Throws Error(kIo) for
+/// with `solved` what it must give in float64, "expected_out" and the like, and how far each element
+/// may be off: "tolerance_out". Throws Error(kIo) for
 /// an existing file without `force`.
 void write_case(const std::string& path, const kit::MadeCase& made, bool solved, bool force);
 

@@ -22,26 +22,21 @@ bool is_of(std::string_view id, std::string_view chosen) {
   return id == chosen || (id.starts_with(chosen) && id.substr(chosen.size()).starts_with('.'));
 }
 
-bool is_of_any(std::string_view id, const std::vector<std::string>& chosen) {
-  return std::ranges::any_of(chosen, [id](const std::string& one) { return is_of(id, one); });
+/// Whether a choice, a rule, the begin of some or a case, means this one.
+bool is_chosen(const KitChoice& one, std::string_view chosen) {
+  return is_of(one.rule->id, chosen) || one.id() == chosen;
 }
 
-bool has_case(const kit::Rule& rule, std::string_view id) {
-  for (std::size_t i = 0; i < rule.cases.size(); ++i) {
-    if (id == kit::case_id(rule, i)) return true;
-  }
-  return false;
+bool is_chosen(const KitChoice& one, const std::vector<std::string>& chosen) {
+  return std::ranges::any_of(chosen, [&one](const auto& text) { return is_chosen(one, text); });
 }
 
-void check_choice(std::string_view option, const std::string& chosen) {
+std::vector<KitChoice> all_cases() {
+  std::vector<KitChoice> out;
   for (const kit::Rule* const rule : kit::all_rules()) {
-    if (is_of(rule->id, chosen)) return;
-    if (!has_case(*rule, chosen)) continue;
-    throw Error(Errc::kInvalidArgument, fmt::format("{} {}: this is a case; its rule is {}", option,
-                                                    printable(chosen), rule->id));
+    for (std::size_t i = 0; i < rule->cases.size(); ++i) out.push_back({rule, i});
   }
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("no rule '{}'; `maskctl kit list` has all", printable(chosen)));
+  return out;
 }
 
 }  // namespace
@@ -51,21 +46,25 @@ void declare_kit(OptionList& list, KitOptions& options) {
   list.operand("FOLDER", options.folder, false);
   list.choice("--dtype", kKitDtypes, "the precision of the arrays (f32)",
               [&options](std::size_t i) { options.dtype = kKitDtypeOf[i]; });
-  list.repeated("--rule", "RULE",
-                "only this rule, or all whose ids begin with it and a dot; may be repeated",
+  list.repeated("--rule", "ID",
+                "only this rule or case, or all rules whose ids begin with it and a dot; may be "
+                "repeated",
                 options.rules);
-  list.repeated("--without", "RULE", "not this rule, or these; may be repeated", options.without);
+  list.repeated("--without", "ID", "not this rule or case, or these; may be repeated",
+                options.without);
+  list.text("--baseline", "FILE",
+            "judge, run: what --json printed before; what is as it was then, or better, is allowed",
+            options.baseline);
   list.text("--judge", "COMMAND",
             "run: a command; {case} in it is the .npz of a case, {json} what is asked, {out} the "
             ".npz that it writes",
             options.program);
-  list.value(
-      "--timeout", "SECONDS",
-      fmt::format("run: a command that takes longer for a case refuses it ({})", kKitSeconds),
-      [&options](const std::string& text) {
-        constexpr Index kMost = 1'000'000;
-        options.seconds = parse_integer(text, "--timeout", 1, kMost);
-      });
+  list.value("--timeout", "SECONDS",
+             fmt::format("run: how long the command may take for a case ({})", kKitSeconds),
+             [&options](const std::string& text) {
+               constexpr Index kMost = 1'000'000;
+               options.seconds = parse_integer(text, "--timeout", 1, kMost);
+             });
   list.choice("--backend", attention::backend_names(), "run: one of our own backends (cpu)",
               [&options](std::size_t i) {
                 options.backend = attention::backend_from_name(attention::backend_names()[i]);
@@ -91,6 +90,7 @@ void check_kit(const KitOptions& options) {
       {"--backend", options.backend.has_value(), run && !program, "kit run without --judge"},
       {"--timeout", options.seconds.has_value(), run && program, "kit run with --judge"},
       {"--library", !options.library.empty(), run || judge, "kit run and kit judge"},
+      {"--baseline", !options.baseline.empty(), run || judge, "kit run and kit judge"},
       {"--force", options.force, make, "kit make"},
       {"--json", options.json, !make, "kit list, kit judge and kit run"},
       {"--format", options.format.has_value(), !make, "kit list, kit judge and kit run"},
@@ -105,18 +105,27 @@ void check_kit(const KitOptions& options) {
   }
 }
 
-std::vector<const kit::Rule*> chosen_rules(const KitOptions& options) {
-  for (const std::string& one : options.rules) check_choice("--rule", one);
-  for (const std::string& one : options.without) check_choice("--without", one);
-  std::vector<const kit::Rule*> out = kit::all_rules();
-  std::erase_if(out, [&options](const kit::Rule* rule) {
-    const bool wanted = options.rules.empty() || is_of_any(rule->id, options.rules);
-    return !wanted || is_of_any(rule->id, options.without);
+std::vector<KitChoice> chosen_cases(const KitOptions& options) {
+  std::vector<KitChoice> out = all_cases();
+  for (const auto* const choices : {&options.rules, &options.without}) {
+    for (const std::string& one : *choices) {
+      if (std::ranges::any_of(out, [&one](const auto& made) { return is_chosen(made, one); })) {
+        continue;
+      }
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("no rule or case '{}'; `maskctl kit list` has all rules, and -1 is "
+                              "the first case of one",
+                              printable(one)));
+    }
+  }
+  std::erase_if(out, [&options](const KitChoice& one) {
+    const bool wanted = options.rules.empty() || is_chosen(one, options.rules);
+    return !wanted || is_chosen(one, options.without);
   });
   if (!out.empty()) return out;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("no rule is left to ask: {}, in --without, excludes {}; drop one of --without",
+      fmt::format("no case is left to ask: {}, in --without, excludes {}; drop one of --without",
                   joined(options.without, ", "),
                   options.rules.empty() ? "every rule"
                                         : "all of " + joined(options.rules, ", ") + ", in --rule"));

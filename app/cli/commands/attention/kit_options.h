@@ -1,4 +1,4 @@
-// The options of the command kit, and the rules that they choose.
+// The options of the command kit, and the cases that they choose.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/cli/parser/option_list.h"
+#include "app/reports/kit_report.h"
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/kit/made_case.h"
 #include "maskctl/tensor/dtype.h"
 
 namespace maskctl::app {
@@ -20,7 +20,7 @@ struct KitOptions {
   std::string folder;
   DType dtype = DType::kFloat32;
   std::vector<std::string> rules, without;
-  std::string program, library;
+  std::string program, library, baseline;
   std::optional<attention::Backend> backend;
   std::optional<Index> seconds;  // that the program may take for a case
   std::optional<Format> format;
@@ -34,8 +34,8 @@ inline constexpr Index kKitSeconds = 600;
 void declare_kit(OptionList& list, KitOptions& options);
 /// Throws Error(kInvalidArgument) for options that the action would not read.
 void check_kit(const KitOptions& options);
-/// The rules of --rule without those of --without. Throws Error(kInvalidArgument) for a choice that
-/// no rule has, and if none is left.
-std::vector<const kit::Rule*> chosen_rules(const KitOptions& options);
+/// The cases of --rule without those of --without, in the order of the rules. Throws
+/// Error(kInvalidArgument) for a choice that no rule and no case has, and if none is left.
+std::vector<KitChoice> chosen_cases(const KitOptions& options);
 
 }  // namespace maskctl::app

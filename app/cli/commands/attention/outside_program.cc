@@ -108,13 +108,13 @@ std::string with_path(std::string command, std::string_view place, const std::st
 ProgramEnd run_program(const std::string& command, const std::string& log,
                        std::optional<std::chrono::seconds> limit) {
   const std::optional<int> ended = Child(command, log).wait(limit);
-  if (!ended) return {-1, fmt::format("ran longer than {} s", limit->count())};
+  if (!ended) return {-1, true, fmt::format("ran longer than {} s", limit->count())};
   const int status = *ended;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   const std::string how = WIFSIGNALED(status) ? fmt::format("ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exit status {}", code);
   const std::string said = last_line(log);
-  return {code, said.empty() ? how : fmt::format("{}: {}", how, said)};
+  return {code, false, said.empty() ? how : fmt::format("{}: {}", how, said)};
 }
 
 }  // namespace maskctl::app

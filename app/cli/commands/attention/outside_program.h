@@ -12,7 +12,8 @@ namespace maskctl::app {
 std::string with_path(std::string command, std::string_view place, const std::string& path);
 
 struct ProgramEnd {
-  int status = 0;  // the exit status; -1 where a signal or the limit ended the command
+  int status = 0;          // the exit status; -1 where a signal or the limit ended the command
+  bool timed_out = false;  // whether it was the limit
   /// "exit status 3: out of memory": the last line that the command printed; or "ran longer than
   /// 600 s".
   std::string text;

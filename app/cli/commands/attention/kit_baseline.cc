@@ -1,0 +1,58 @@
+#include "app/cli/commands/attention/kit_baseline.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/base/text_file.h"
+
+namespace maskctl::app {
+namespace {
+
+using Parsed = nlohmann::json;
+
+constexpr Index kMostBytes = Index{1} << 26;
+
+/// The text of a field; "" where there is none.
+std::string text_of(const Parsed& object, const char* field) {
+  if (!object.is_object()) return "";
+  const auto found = object.find(field);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+[[noreturn]] void refuse(Errc code, const std::string& path, const std::string& why) {
+  throw Error(code, fmt::format("--baseline {}: {}", printable(path), why));
+}
+
+}  // namespace
+
+KitBaseline read_kit_baseline(const std::string& path, DType dtype) {
+  const Parsed all =
+      Parsed::parse(read_text_file(path, kMostBytes, "the baseline"), nullptr, false);
+  if (text_of(all, "schema") != "maskctl.kit/1" || !all.contains("cases") ||
+      !all["cases"].is_array()) {
+    refuse(Errc::kFormat, path,
+           "no maskctl.kit/1; expected what --json of kit run or kit judge printed");
+  }
+  if (const std::string was = text_of(all, "dtype"); was != maskctl::name(dtype)) {
+    refuse(Errc::kInvalidArgument, path,
+           fmt::format("was made of {}, not of {}; give its --dtype", printable(was),
+                       maskctl::name(dtype)));
+  }
+  KitBaseline out{path, {}};
+  for (const Parsed& one : all["cases"]) {
+    const std::string id = text_of(one, "id"), outcome = text_of(one, "outcome");
+    const auto known = kit::outcome_named(outcome);
+    if (id.empty() || !known) {
+      refuse(Errc::kFormat, path,
+             fmt::format("the case '{}' has the outcome '{}'; expected one of maskctl.kit/1",
+                         printable(id), printable(outcome)));
+    }
+    out.cases[id] = {*known, text_of(one, "text")};
+  }
+  return out;
+}
+
+}  // namespace maskctl::app
