@@ -182,9 +182,10 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   out.add(std::move(chain));
 }
 
-/// Adds the chains that rules guess from the rows of the plane and that give most of some of them.
-/// Returns whether one gives all.
+/// Adds the chains that rules guess from the rows of the plane and, if it is large, that give most
+/// of some of them. Returns whether one gives all.
 bool add_guesses(const PlanePtr& plane, Candidates& out) {
+  constexpr Index kComparedCells = Index{1} << 20;
   bool exact = false;
   const Extent extent{plane->queries(), plane->keys()};
   const SampledRows rows(plane);
@@ -193,8 +194,10 @@ bool add_guesses(const PlanePtr& plane, Candidates& out) {
     if (!rule.guesses || rule.names.front().name != info.name) continue;
     for (const Chain& chain : rule.guesses(rows)) {
       const PlanePtr given = plane_of(chain, extent);
-      if (!given || !rows.agree_with(*given)) continue;
-      out.add(chain);
+      if (!given) continue;
+      const bool agree = rows.agree_with(*given);
+      if (agree || extent.queries * extent.keys <= kComparedCells) out.add(chain);
+      if (!agree) continue;
       exact = exact || out.exact();
       if (!out.exact()) out.add_with_regions(chain, kLoneCells);
     }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numeric>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/planes/computed_rows.h"
+#include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree_parents.h"
 
@@ -19,7 +21,7 @@ namespace {
 /// tokens each of which is the parent of the next.
 class TreePlane final : public ComputedRows {
  public:
-  TreePlane(Index queries, Index shift, Tokens parents)
+  TreePlane(Index queries, Index shift, TreeTokens parents)
       : ComputedRows(queries, std::ssize(parents)), shift_(shift), above_(std::move(parents)) {
     first_.resize(above_.size());
     for (std::size_t i = 0; i < above_.size(); ++i) {
@@ -51,8 +53,8 @@ class TreePlane final : public ComputedRows {
   }
 
   Index shift_;
-  Tokens first_;  // the first token of a token's stretch
-  Tokens above_;  // the parent of that one
+  TreeTokens first_;  // the first token of a token's stretch
+  TreeTokens above_;  // the parent of that one
 };
 
 /// The parent of one token, read without the other batch entries. Depths cost O(the token), lens
@@ -104,12 +106,25 @@ bool is_ancestor(const Tree& rule, Index batch, Index token, Index key) {
 
 Meets meets(const Tree&) { return Meets::kKeeps; }
 
+/// A stretch as long as the one before it, and one that continues the same stretch, say little.
+Index bits(const Tree& rule, const ArgumentBits& argument) {
+  if (rule.lens.empty()) return argument.arguments();
+  Index out = rule.align == Align::kUnset ? 0 : 1;
+  for (std::size_t i = 0; i < rule.lens.size(); ++i) {
+    const bool same = i > 0 && rule.lens[i] == rule.lens[i - 1];
+    const bool beside = i > 0 && rule.after[i] == rule.after[i - 1];
+    out += same ? 1 : argument.number();
+    out += beside ? 1 : 1 + static_cast<Index>(std::bit_width(i));
+  }
+  return out;
+}
+
 Mask cells(const Tree& rule, const MaskShape& shape) {
   const Index shift = align_shift(shape, rule.align, "tree");
   for (const NamedArray* array : {&rule.parents, &rule.depth, &rule.tin, &rule.tout}) {
     if (!array->empty()) check_batched(shape, array->array, shape.keys, "tree", "keys");
   }
-  const std::vector<Tokens> parents = parents_of(rule, shape.keys);
+  const std::vector<TreeTokens> parents = parents_of(rule, shape.keys);
   return Mask::make(std::ssize(parents), 1, shape.queries, shape.keys, [&](Index b, Index) {
     return std::make_shared<TreePlane>(shape.queries, shift, parents[as_size(b)]);
   });
@@ -143,7 +158,7 @@ PairReason reason(const Tree& rule, const MaskShape& shape, const Cell& cell) {
 }
 
 CellFormula formula(const Tree& rule) {
-  std::vector<Tokens> parents;
+  std::vector<TreeTokens> parents;
   const Index stretched = std::reduce(rule.lens.begin(), rule.lens.end());
   try {
     parents = parents_of(rule, stretched);

@@ -16,8 +16,8 @@ namespace {
 using View = std::span<const std::int32_t>;
 
 /// Refuses parents outside the tokens and circles; a token that is its own parent becomes a root.
-Tokens checked_parents(View given) {
-  Tokens out(given.begin(), given.end());
+TreeTokens checked_parents(View given) {
+  TreeTokens out(given.begin(), given.end());
   const auto tokens = std::ssize(out);
   for (Index i = 0; i < tokens; ++i) {
     std::int32_t& parent = out[as_size(i)];
@@ -45,8 +45,8 @@ Tokens checked_parents(View given) {
 }
 
 /// The nearest token before with less depth, and -1 where there is none.
-Tokens parents_of_depths(View depth) {
-  Tokens out(depth.size()), path;
+TreeTokens parents_of_depths(View depth) {
+  TreeTokens out(depth.size()), path;
   for (std::size_t i = 0; i < depth.size(); ++i) {
     if (depth[i] < 0) {
       refuse("tree", fmt::format("the depth of token {} is {}: expected 0 or more", i, depth[i]));
@@ -59,8 +59,8 @@ Tokens parents_of_depths(View depth) {
 }
 
 /// For each token, the token whose interval is the innermost one around its own.
-Tokens parents_of_intervals(View tin, View tout) {
-  Tokens order(tin.size()), out(tin.size()), path;
+TreeTokens parents_of_intervals(View tin, View tout) {
+  TreeTokens order(tin.size()), out(tin.size()), path;
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](std::int32_t i) { return tin[as_size(i)]; });
   for (const std::int32_t token : order) {
@@ -83,8 +83,8 @@ Tokens parents_of_intervals(View tin, View tout) {
   return out;
 }
 
-Tokens parents_of_stretches(const Tree& rule, Index tokens) {
-  Tokens out(as_size(tokens), kOutside), ends;
+TreeTokens parents_of_stretches(const Tree& rule, Index tokens) {
+  TreeTokens out(as_size(tokens), kOutside), ends;
   std::int32_t start = 0;
   for (std::size_t i = 0; i < rule.lens.size(); ++i) {
     const Index length = rule.lens[i], after = rule.after[i], self = static_cast<Index>(i);
@@ -120,7 +120,7 @@ Index batches_of(const NamedArray& array) {
 
 }  // namespace
 
-std::vector<Tokens> parents_of(const Tree& rule, Index tokens) {
+std::vector<TreeTokens> parents_of(const Tree& rule, Index tokens) {
   if (!rule.lens.empty()) return {parents_of_stretches(rule, tokens)};
   const auto numbers = [](const NamedArray& array, const char* what) {
     return array.empty() ? decltype(as_int32(array.array, what))() : as_int32(array.array, what);
@@ -131,7 +131,7 @@ std::vector<Tokens> parents_of(const Tree& rule, Index tokens) {
   for (const NamedArray* array : {&rule.parents, &rule.depth, &rule.tin, &rule.tout}) {
     batches = std::max(batches, batches_of(*array));
   }
-  std::vector<Tokens> out;
+  std::vector<TreeTokens> out;
   for (Index b = 0; b < batches; ++b) {
     out.push_back(!rule.parents.empty() ? checked_parents(of_entry(rule.parents, parents, b))
                   : !rule.depth.empty() ? parents_of_depths(of_entry(rule.depth, depth, b))
@@ -141,10 +141,10 @@ std::vector<Tokens> parents_of(const Tree& rule, Index tokens) {
   return out;
 }
 
-Tour tour_of(const Tokens& parents) {
+Tour tour_of(const TreeTokens& parents) {
   // Sizes of subtrees from the leaves up, whatever the order of the tokens is.
   const std::size_t n = parents.size();
-  Tokens children(n), size(n, 1), order;
+  TreeTokens children(n), size(n, 1), order;
   for (const std::int32_t parent : parents) {
     if (parent >= 0) ++children[as_size(parent)];
   }
@@ -159,8 +159,8 @@ Tour tour_of(const Tokens& parents) {
   }
   // In `order`, parents come after their children. From its end, each token gets its interval
   // inside that of its parent.
-  Tour out{.tin = Tokens(n), .tout = Tokens(n)};
-  Tokens next(n);
+  Tour out{.tin = TreeTokens(n), .tout = TreeTokens(n)};
+  TreeTokens next(n);
   std::int32_t roots = 0;
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
     const std::size_t token = as_size(*at);

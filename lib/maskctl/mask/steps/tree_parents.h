@@ -9,20 +9,20 @@
 
 namespace maskctl::step {
 
-using Tokens = std::vector<std::int32_t>;
+using TreeTokens = std::vector<std::int32_t>;
 inline constexpr std::int32_t kRoot = -1;
 inline constexpr std::int32_t kOutside = -2;  // the parent of a token in no tree
 
 /// The parents of the tokens of each batch entry; `tokens` is the number of keys of the mask.
 /// Throws what tree.h says.
-std::vector<Tokens> parents_of(const Tree& rule, Index tokens);
+std::vector<TreeTokens> parents_of(const Tree& rule, Index tokens);
 
-/// tin and tout of every token, made of parents: an Euler tour. Tokens in no tree have an empty
+/// tin and tout of every token, made of parents: an Euler tour. TreeTokens in no tree have an empty
 /// interval.
 struct Tour {
-  Tokens tin, tout;
+  TreeTokens tin, tout;
 };
-Tour tour_of(const Tokens& parents);
+Tour tour_of(const TreeTokens& parents);
 
 /// The tree that the rows of a square plane show, as stretches, if it forks: a line is causal,
 /// lines are documents.
