@@ -234,6 +234,32 @@ Chain taken_off(std::vector<Chain>& chains, bool at_end) {
   return out;
 }
 
+/// The chains of groups of heads (or batch entries), in which steps with which all of them begin or
+/// end appear once. Chains of batch entries that differ only in numbers become one.
+Chain joined_groups(ScopeAxis axis, std::vector<Group> groups, const Extent& extent) {
+  std::vector<Chain> chains;
+  for (Group& group : groups) chains.push_back(std::move(group.chain));
+  Chain out = taken_off(chains, false);
+  const Chain end = taken_off(chains, true);
+  std::size_t members = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].chain = chains[i];
+    members += groups[i].members.size();
+  }
+  std::optional<Chain> middle;
+  if (axis == ScopeAxis::kBatch && groups.size() > 1) {
+    std::vector<Chain> each(members);
+    for (const Group& group : groups) {
+      for (const Index i : group.members) each[as_size(i)] = group.chain;
+    }
+    middle = merged(each, extent);
+  }
+  if (!middle) middle = scopes(axis, groups);
+  out.insert(out.end(), middle->begin(), middle->end());
+  out.insert(out.end(), end.begin(), end.end());
+  return out;
+}
+
 Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_t>& of, Index batch,
                 Index heads, const Extent& extent) {
   std::vector<Key> by_batch(static_cast<std::size_t>(batch));
@@ -242,25 +268,13 @@ Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_
       by_batch[static_cast<std::size_t>(b)].push_back(of[static_cast<std::size_t>(b * heads + h)]);
     }
   }
-  const auto single = [&](std::uint32_t i) { return chains[i]; };
-  const bool heads_alike = std::all_of(by_batch.begin(), by_batch.end(), [](const Key& key) {
-    return std::all_of(key.begin(), key.end(), [&](auto i) { return i == key.front(); });
-  });
-  if (heads_alike) {
-    std::vector<Chain> each;
-    each.reserve(by_batch.size());
-    for (const Key& key : by_batch) each.push_back(single(key.front()));
-    if (!each.empty() && groups_of(by_batch, [](const Key&) { return Chain{}; }).size() > 1) {
-      if (auto chain = merged(each, extent)) return *chain;
-    }
-  }
   const auto chain_of_batch = [&](const Key& key) {
     std::vector<Key> planes;
     for (const std::uint32_t i : key) planes.push_back({i});
-    return scopes(ScopeAxis::kHeads,
-                  groups_of(planes, [&](const Key& one) { return single(one[0]); }));
+    return joined_groups(ScopeAxis::kHeads,
+                         groups_of(planes, [&](const Key& one) { return chains[one[0]]; }), extent);
   };
-  return scopes(ScopeAxis::kBatch, groups_of(by_batch, chain_of_batch));
+  return joined_groups(ScopeAxis::kBatch, groups_of(by_batch, chain_of_batch), extent);
 }
 
 Chain joined(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,

@@ -1,6 +1,7 @@
 #include "maskctl/inspect/recognise/sharing.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/tree.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -47,6 +49,9 @@ class Borrowing {
     Index length = total();
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (left_[i] > 0 && !found_[i].irregular) length = renumber(i, length);
+    }
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (left_[i] > 0 || is_tree(found_[i].chain)) length = recombine(i, length);
     }
     for (const std::size_t borrower : longest_first()) {
       if (lent_.contains(borrower) || has_rule_of_head(borrower)) continue;
@@ -85,26 +90,31 @@ class Borrowing {
     return order;
   }
 
-  static bool is_of_batch(const Step& step) {
-    return step.is<step::Pad>() || documents_in(step).has_value();
+  static bool is_tree(const Chain& chain) {
+    return std::ranges::any_of(chain, [](const Step& step) { return step.is<step::Tree>(); });
   }
-  /// The steps of a chain except documents and padding, which belong to a batch entry and not to a
-  /// head.
+  static bool is_of_batch(const Step& step) {
+    return step.is<step::Pad>() || step.is<step::Tree>() || documents_in(step).has_value();
+  }
+  /// The steps of a chain except documents, padding and trees, which belong to a batch entry and
+  /// not to a head.
   static Chain of_head(const Chain& chain) {
     Chain out;
     std::ranges::copy_if(chain, std::back_inserter(out), std::not_fn(is_of_batch));
     return out;
   }
 
-  /// The other planes of the heads that have plane i in some batch entry. Leaves out planes that
+  /// The other planes of the heads (or batch entries) that have plane i. Leaves out planes that
   /// their own chains do not make exactly.
-  std::set<std::size_t> planes_of_its_heads(std::size_t i) const {
+  std::set<std::size_t> planes_beside(std::size_t i, bool of_heads) const {
     std::set<std::size_t> out;
     const auto heads = as_size(heads_);
     for (std::size_t at = 0; at < planes_.of.size(); ++at) {
       if (planes_.of[at] != i) continue;
-      for (std::size_t same = at % heads; same < planes_.of.size(); same += heads) {
-        if (planes_.of[same] != i && left_[planes_.of[same]] == 0) out.insert(planes_.of[same]);
+      for (std::size_t other = 0; other < planes_.of.size(); ++other) {
+        const bool beside = of_heads ? other % heads == at % heads : other / heads == at / heads;
+        const std::size_t plane = planes_.of[other];
+        if (beside && plane != i && left_[plane] == 0) out.insert(plane);
       }
     }
     return out;
@@ -113,20 +123,67 @@ class Borrowing {
   /// Gives plane i the steps that its head has in another batch entry, beside its own documents and
   /// padding, if they make it exactly: a window may close one or two cells of short documents only.
   void take_rule_of_head(std::size_t i) {
-    for (const std::size_t other : planes_of_its_heads(i)) {
-      Chain chain = of_head(found_[other].chain);
-      std::ranges::copy_if(found_[i].chain, std::back_inserter(chain), is_of_batch);
+    for (const std::size_t other : planes_beside(i, true)) {
+      Chain chain = joined(found_[other].chain, found_[i].chain);
       if (differing_cells(plane_of(chain, extent_), planes_.distinct[i]) > 0) continue;
       found_[i] = {std::move(chain), false};
       left_[i] = 0;
       return;
     }
   }
+  /// The steps of a head from one chain, and then those of a batch entry from another.
+  static Chain joined(const Chain& head, const Chain& entry) {
+    Chain out = of_head(head);
+    std::ranges::copy_if(entry, std::back_inserter(out), is_of_batch);
+    return out;
+  }
+
+  /// Gives plane i the documents, padding or tree of another head of its batch entry, beside its
+  /// own steps or those that its head has in another entry, if that shortens the description of the
+  /// mask, which has them anyway: single cells may have hidden them. Returns its length.
+  Index recombine(std::size_t i, Index length) {
+    constexpr std::size_t kMostTried = 3;
+    const std::set<std::size_t> heads = planes_beside(i, true), entries = planes_beside(i, false);
+    struct Combined {
+      Chain chain;
+      Index left = 0;
+      std::array<std::size_t, 2> lenders{};
+    };
+    std::vector<Combined> all;
+    const auto consider = [&](std::size_t head, std::size_t entry) {
+      Chain chain = joined(found_[head].chain, found_[entry].chain);
+      const auto is_it = [&](const Combined& one) { return one.chain == chain; };
+      if (chain == found_[i].chain || std::ranges::any_of(all, is_it)) return;
+      const PlanePtr made = plane_of(chain, extent_);
+      if (!made) return;
+      const Index left = differing_cells(made, planes_.distinct[i]);
+      if (left_[i] == 0 ? left > 0 : 4 * left > planes_.distinct[i]->count()) return;
+      all.push_back({std::move(chain), left, {head, entry}});
+    };
+    for (const std::size_t entry : entries) {
+      consider(i, entry);
+      for (const std::size_t head : heads) consider(head, entry);
+    }
+    for (const std::size_t head : heads) consider(head, i);
+    std::ranges::stable_sort(all, {}, &Combined::left);
+    for (const Combined& one : std::span(all).first(std::min(all.size(), kMostTried))) {
+      const auto before = std::pair(found_[i], left_[i]);
+      std::tie(found_[i], left_[i]) = std::pair(PlaneChain{one.chain, false}, one.left);
+      if (const Index with = total(); with < length) {
+        for (const std::size_t lender : one.lenders) {
+          if (lender != i) lent_.insert(lender);
+        }
+        return with;
+      }
+      std::tie(found_[i], left_[i]) = before;
+    }
+    return length;
+  }
   /// Whether the chain of plane i makes it exactly, by steps that its head has in another batch
   /// entry too.
   bool has_rule_of_head(std::size_t i) const {
     if (left_[i] > 0) return false;
-    return std::ranges::any_of(planes_of_its_heads(i), [&](std::size_t other) {
+    return std::ranges::any_of(planes_beside(i, true), [&](std::size_t other) {
       return of_head(found_[other].chain) == of_head(found_[i].chain);
     });
   }
@@ -161,11 +218,14 @@ class Borrowing {
     std::optional<std::size_t> lender;
     Index best = 0;
     const PlanePtr& plane = planes_.distinct[borrower];
+    const std::size_t steps = left_[borrower] == 0 ? found_[borrower].chain.size() : kMostPlanes;
     for (std::size_t other = 0; other < found_.size(); ++other) {
       if (other == borrower || borrowed_.contains(other) || found_[other].irregular) continue;
       const Chain& chain = found_[other].chain;
       const Regions regions = regions_between(plane_of(chain, extent_), plane);
       const Index length = regions.bits + regions.residue * description_.cell();
+      // A window that hides hardly anything in one head leaves no odd cells in another.
+      if (length > 0 && steps < chain.size()) continue;
       if ((lender && length >= best) || regions.chain.size() > kMostRegions) continue;
       best = length;
       lender = other;
