@@ -55,17 +55,21 @@ std::string branch_text(const step::Tree& tree, Index token) {
 }  // namespace
 
 bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue) {
-  // Of the cells that the rule opens; more may be another rule of the same kind.
-  constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64;
+  // Of the cells that the rule opens in a plane; more may be another rule of the same kind. The
+  // paths of a tree all hang together, so that no other rule makes most of them.
+  constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
-  const auto open_beside = [&mask](const Cell& cell) {
-    return mask.plane(cell.batch, cell.head)->count();
-  };
+  const Mask off = zip(Op::kXor, mask, maskctl::apply(full_like(mask), chain));
   return std::ranges::all_of(residue.first, [&](const Cell& cell) {
-    return family_of(chain, shape_of(mask), cell).has_value() &&
-           !is_in_group(mask.plane(cell.batch, cell.head), cell.query, cell.key) &&
-           kMostShare * residue.cells <= open_beside(cell) &&
-           residue.cells <= std::max(kFew, open_beside(cell) / kMostOfMany);
+    const auto family = family_of(chain, shape_of(mask), cell);
+    const PlanePtr& plane = mask.plane(cell.batch, cell.head);
+    if (!family || is_in_group(plane, cell.query, cell.key)) return false;
+    const Index open = plane->count();
+    if (family->step->is<step::Tree>()) {
+      return kMostShareOfTree * off.plane(cell.batch, cell.head)->count() <= open;
+    }
+    return kMostShare * residue.cells <= open &&
+           residue.cells <= std::max(kFew, open / kMostOfMany);
   });
 }
 

@@ -81,24 +81,35 @@ std::optional<Index> step_of(std::span<const Index> queries) {
 enum class Ends : std::uint8_t { kNone, kPadding, kMostlyLast };
 
 /// kMostlyLast: only the first of all queries see their own key, few of them, as in heads that see
-/// the first keys alone.
-Ends ends_of(std::span<const Index> queries, Index all) {
+/// the first keys alone; a head that sees more of them in another batch entry is none (`padded`).
+Ends ends_of(std::span<const Index> queries, Index all, bool padded) {
   constexpr Index kLeastShare = 4;
   const Index count = std::ssize(queries);
   Index first = 0;
   while (first < count && queries[as_size(first)] == first) ++first;
   if (first == count) return Ends::kPadding;
   if (queries[as_size(first)] != all - (count - first)) return Ends::kNone;
-  return first == 0 && kLeastShare * (all - count) < all ? Ends::kMostlyLast : Ends::kPadding;
+  const bool few = first == 0 && kLeastShare * (all - count) < all;
+  return few && !padded ? Ends::kMostlyLast : Ends::kPadding;
 }
+
+/// The queries that do not see the key at some distance in one head, and whether more of them do in
+/// another batch entry.
+struct BlindQueries {
+  std::vector<Index> queries;
+  bool fewer_elsewhere = false;
+};
 
 /// Whether heads in which these queries do not see the key at this distance may be of two kinds:
 /// one cut into chunks, with keys that are seen every few tokens, or with few keys before a query.
-bool may_be_meant(std::span<const Index> one, std::span<const Index> other, Index distance,
+bool may_be_meant(const BlindQueries& of_one, const BlindQueries& of_other, Index distance,
                   Index all) {
   constexpr Index kLeastShare = 4;
-  if (distance == 0)
-    return ends_of(one, all) == Ends::kNone || ends_of(one, all) != ends_of(other, all);
+  const std::span<const Index> one = of_one.queries, other = of_other.queries;
+  if (distance == 0) {
+    const Ends ends = ends_of(one, all, of_one.fewer_elsewhere);
+    return ends == Ends::kNone || ends != ends_of(other, all, of_other.fewer_elsewhere);
+  }
   // A head that sees few keys before queries' own sees them for another reason, such as a sink.
   const auto sees_few = [all](std::span<const Index> blind) {
     return kLeastShare * (all - std::ssize(blind)) < all;
@@ -130,13 +141,20 @@ std::optional<Finding> differing_borders(const Mask& mask, Index distance) {
     if (fresh) at->second = combine(Op::kAnd, mask.plane(b, h), band);
     return at->second;
   };
+  const auto blind_in = [&](Index b, Index h) {
+    BlindQueries out{blind(*line(b, h), distance)};
+    for (Index entry = 0; entry < mask.batch(); ++entry) {
+      out.fewer_elsewhere = out.fewer_elsewhere || line(entry, h)->count() > line(b, h)->count();
+    }
+    return out;
+  };
   const auto finding = [&](Index b, Index h, Index other) -> std::optional<Finding> {
     const PlanePtr seen = combine(Op::kSub, line(b, h), line(b, other));
     const auto first = first_cell(*seen);
     if (!first) return std::nullopt;
-    const std::vector<Index> its = blind(*line(b, h), distance);
-    const std::vector<Index> others = blind(*line(b, other), distance);
-    if (may_be_meant(its, others, distance, mask.queries())) return std::nullopt;
+    if (may_be_meant(blind_in(b, h), blind_in(b, other), distance, mask.queries())) {
+      return std::nullopt;
+    }
     const Index count = seen->count();
     return Finding{&lint_rule(FindingId::kHeadsBorders),
                    fmt::format("{} {} in head {}, and not in head {}; the first is query {}",

@@ -511,7 +511,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const std::string text = found.chain.empty() ? words : summary_text(found.chain);
   if (residue.cells == 0) return inverse_of(found, text, pattern);
   const Unexplained cells(pattern);
-  const bool off_family = is_few(pattern) && are_off_family(mask, found.chain, residue);
+  const bool off_family = are_off_family(mask, found.chain, residue);
   if (!off_family && cells.follow_a_rule()) return std::nullopt;
   if (cells.are_in_full_rows()) return std::nullopt;
   // What leaves more cells than not is not nearly the mask.

@@ -281,14 +281,30 @@ std::vector<Index> lengths_in(const PlanePtr& plane, recognition::KnownPlanes& p
   return {};
 }
 
-/// Whether a head sees some of what another one sees, and that is exactly a tree: a window that
-/// cuts the answers off their prompt makes them look like documents.
+/// Whether a head sees what is near of all that another one sees, which a few steps make exactly: a
+/// window that cuts the answers off their prompt makes them look like documents.
+bool is_window_of(const PlanePtr& head, const PlanePtr& other, recognition::KnownPlanes& planes) {
+  if (combine(Op::kSub, head, other)->count() > 0) return false;
+  const auto reach = recognition::diagonals(*head);
+  const Index farthest = reach ? std::max(-reach->low, reach->high) : 0;
+  const PlanePtr near = diagonal_band(head->queries(), head->keys(), -farthest, farthest);
+  if (combine(Op::kAnd, combine(Op::kSub, other, head), near)->count() > 0) return false;
+  const Recognised found = recognise(Mask(other), {.guess = false}, planes);
+  return !found.irregular && found.residue.cells == 0;
+}
+
+/// Whether a head sees some of what another one sees, and that is exactly a tree, whose branches
+/// sinks may leave to it.
 bool is_part_of_tree(const PlanePtr& head, const PlanePtr& other,
                      recognition::KnownPlanes& planes) {
   if (combine(Op::kSub, head, other)->count() > 0) return false;
   const Recognised found = recognise(Mask(other), {.guess = false}, planes);
   return !found.irregular && found.residue.cells == 0 && found.chain.size() == 1 &&
          found.chain.front().is<step::Tree>();
+}
+
+bool is_part(const PlanePtr& head, const PlanePtr& other, recognition::KnownPlanes& planes) {
+  return is_part_of_tree(head, other, planes) || is_window_of(head, other, planes);
 }
 
 /// Finds documents across whose borders a head sees and another head of the batch entry does not.
@@ -310,7 +326,7 @@ void lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& p
       if (crossings.in(b, h).cells > 0) return false;
       for (other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
-        if (is_part_of_tree(mask.plane(b, h), mask.plane(b, other), planes)) continue;
+        if (is_part(mask.plane(b, h), mask.plane(b, other), planes)) continue;
         if (!chunks || !lengths_in(mask.plane(b, other), planes).empty()) return true;
       }
       return false;
@@ -370,7 +386,7 @@ Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& planes) {
       if (crossings.in(b, h).cells > 0) continue;
       for (Index other = 0; other < mask.heads(); ++other) {
         if (!crossings.tells(b, h, other)) continue;
-        if (is_part_of_tree(mask.plane(b, h), mask.plane(b, other), planes)) continue;
+        if (is_part(mask.plane(b, h), mask.plane(b, other), planes)) continue;
         return {documents_differ(pattern, b, h, other, at->second, crossings.in(b, other))};
       }
     }
