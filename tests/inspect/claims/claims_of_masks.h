@@ -481,11 +481,11 @@ struct Claim<FindingId::kWindowChanges> {
   }
 };
 
-/// Documents of 20, 30 and 14 tokens, to all of which the first `sinks` tokens are open.
+/// Documents of 37, 51, 12 and 28 tokens, to all of which the first `sinks` tokens are open.
 inline Tensor documents_with_sinks(Index sinks) {
-  const auto document = [](Index token) { return (token >= 20) + (token >= 50); };
-  return bools(64, [=](Index q, Index k) {
-    return k <= q && (k < sinks || (document(q) == document(k) && q - k < 8));
+  const auto document = [](Index token) { return (token >= 37) + (token >= 88) + (token >= 100); };
+  return bools(128, [=](Index q, Index k) {
+    return k <= q && (k < sinks || (document(q) == document(k) && q - k < 16));
   });
 }
 

@@ -72,7 +72,7 @@ LintRule lint_row(RuleKey<FindingId::kDocumentsReopened>) {
               "open sinks first, close documents last; or give each document its own sinks, with "
               "within",
           .example =
-              "maskctl convert gen:full:n=64 -t 'doc:lens=20+30+14 | window:left=7 | "
+              "maskctl convert gen:full:n=128 -t 'doc:lens=37+51+12+28 | window:left=15 | "
               "sinks:n=4 | causal' --to dense -o mask.npy\nmaskctl check mask.npy"};
 }
 
