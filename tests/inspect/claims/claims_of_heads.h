@@ -20,7 +20,10 @@ struct Claim<FindingId::kHeadsBorders> {
     const auto says = [&](const char* key) {
       return claim.finding.message.substr(0, word).ends_with(key);
     };
-    const Index distance = says("before their own") ? -1 : says("after their own") ? 1 : 0;
+    const Index distance = says("tokens before their own") ? -claim.number_after(" the key ")
+                           : says("before their own")      ? -1
+                           : says("after their own")       ? 1
+                                                           : 0;
     Index count = 0, first = -1;
     for (Index q = 0; q < cells.queries(); ++q) {
       const Index k = q + distance;

@@ -285,7 +285,8 @@ class Check {
           out, [](const Finding& one) { return one.rule->key == FindingId::kDocumentsReopened; });
     }
     if (out.empty()) out = lint_window(pattern.mask);
-    if (out.empty() && pattern.explained) out = lint_heads_alike(mask);
+    if (out.empty()) out = lint_trees_of_heads(mask, planes_);
+    if (out.empty() && pattern.explained) out = lint_heads_alike(mask, planes_);
     return out;
   }
 

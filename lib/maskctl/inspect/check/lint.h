@@ -70,7 +70,9 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
 Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Finds heads of one batch entry that differ in the keys beside a query, and a head whose window
 /// differs between entries.
-Findings lint_heads_alike(const Mask& mask);
+Findings lint_heads_alike(const Mask& mask, recognition::KnownPlanes& known);
+/// Finds heads of one batch entry that are made of different trees.
+Findings lint_trees_of_heads(const Mask& mask, recognition::KnownPlanes& known);
 /// Finds causal windows of one size for the first queries and of another for the others.
 Findings lint_window(const Mask& mask);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/head_borders.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
@@ -50,38 +50,12 @@ LintRule lint_row(RuleKey<FindingId::kHeadWindow>) {
 
 namespace {
 
-/// The queries of a plane that do not see the key at this distance after their own.
-std::vector<Index> blind(const Plane& line, Index distance) {
-  std::vector<Index> out;
-  Index next = std::max<Index>(0, -distance);
-  const auto add_up_to = [&](Index seeing) {
-    for (; next < seeing; ++next) out.push_back(next);
-    ++next;
-  };
-  recognition::each_run(line, {0, line.queries()}, [&](Range rows, const Band&) {
-    for (Index q = rows.begin; q < rows.end; ++q) add_up_to(q);
-  });
-  add_up_to(line.queries() - std::max<Index>(0, distance));
-  return out;
-}
-
-/// The distance of queries that are equally far from each other, as the borders of chunks and grids
-/// are: 0 for fewer than two, nothing where they are not, or where they touch.
-std::optional<Index> step_of(std::span<const Index> queries) {
-  if (queries.size() < 2) return 0;
-  const Index step = queries[1] - queries[0];
-  for (std::size_t i = 1; i < queries.size(); ++i) {
-    if (queries[i] - queries[i - 1] != step) return std::nullopt;
-  }
-  return step > 1 ? std::optional(step) : std::nullopt;
-}
-
 /// How queries without their own key lie in a plane: at its begin, its end or both, as padding
 /// does.
 enum class Ends : std::uint8_t { kNone, kPadding, kMostlyLast };
 
 /// kMostlyLast: only the first of all queries see their own key, few of them, as in heads that see
-/// the first keys alone; a head that sees more of them in another batch entry is none (`padded`).
+/// the first keys alone. Where more of them do in another batch entry, they are `padded`.
 Ends ends_of(std::span<const Index> queries, Index all, bool padded) {
   constexpr Index kLeastShare = 4;
   const Index count = std::ssize(queries);
@@ -107,8 +81,9 @@ bool may_be_meant(const BlindQueries& of_one, const BlindQueries& of_other, Inde
   constexpr Index kLeastShare = 4;
   const std::span<const Index> one = of_one.queries, other = of_other.queries;
   if (distance == 0) {
-    const Ends ends = ends_of(one, all, of_one.fewer_elsewhere);
-    return ends == Ends::kNone || ends != ends_of(other, all, of_other.fewer_elsewhere);
+    const bool padded = of_one.fewer_elsewhere || of_other.fewer_elsewhere;
+    const Ends ends = ends_of(one, all, padded);
+    return ends == Ends::kNone || ends != ends_of(other, all, padded);
   }
   // A head that sees few keys before queries' own sees them for another reason, such as a sink.
   const auto sees_few = [all](std::span<const Index> blind) {
@@ -132,8 +107,6 @@ bool is_group(const Plane& line, Index distance) {
 /// Looks for queries that see the key at one distance after their own in some head of an entry and
 /// not in another, unless no query of it does, or where the borders are those of chunks.
 std::optional<Finding> differing_borders(const Mask& mask, Index distance) {
-  static constexpr std::array kKeys{"the key before their own", "their own key",
-                                    "the key after their own"};
   const PlanePtr band = diagonal_band(mask.queries(), mask.keys(), distance, distance);
   std::map<std::uint32_t, PlanePtr> lines;
   const auto line = [&](Index b, Index h) -> const PlanePtr& {
@@ -150,18 +123,11 @@ std::optional<Finding> differing_borders(const Mask& mask, Index distance) {
   };
   const auto finding = [&](Index b, Index h, Index other) -> std::optional<Finding> {
     const PlanePtr seen = combine(Op::kSub, line(b, h), line(b, other));
-    const auto first = first_cell(*seen);
-    if (!first) return std::nullopt;
+    if (seen->count() == 0) return std::nullopt;
     if (may_be_meant(blind_in(b, h), blind_in(b, other), distance, mask.queries())) {
       return std::nullopt;
     }
-    const Index count = seen->count();
-    return Finding{&lint_rule(FindingId::kHeadsBorders),
-                   fmt::format("{} {} in head {}, and not in head {}; the first is query {}",
-                               counted(count, "query sees", "queries see"),
-                               kKeys[as_size(distance + 1)], h, other, first->query),
-                   {b, h, first->query, first->key, {}, {}},
-                   count};
+    return border_seen(*seen, b, h, other, distance);
   };
   for (Index b = 0; b < mask.batch(); ++b) {
     std::optional<Index> usual, none;
@@ -200,8 +166,9 @@ struct WindowShown {
 class WindowsOfHead {
  public:
   /// Nothing where the head is no window of what other heads see, or hides nothing.
-  static std::optional<std::vector<WindowShown>> of(const Mask& mask, Index head, bool later) {
-    WindowsOfHead reader(mask, head, later);
+  static std::optional<std::vector<WindowShown>> of(const Mask& mask, Index head, bool later,
+                                                    recognition::KnownPlanes& planes) {
+    WindowsOfHead reader(mask, head, later, planes);
     std::vector<WindowShown> out;
     for (Index b = 0; b < mask.batch(); ++b) {
       auto shown = reader.shown(b);
@@ -212,7 +179,7 @@ class WindowsOfHead {
   }
 
  private:
-  WindowsOfHead(const Mask& mask, Index head, bool later)
+  WindowsOfHead(const Mask& mask, Index head, bool later, recognition::KnownPlanes& planes)
       : mask_(mask), head_(head), later_(later), tokens_(mask.keys()) {
     Index first = tokens_;
     for (Index b = 0; b < mask.batch(); ++b) {
@@ -227,18 +194,22 @@ class WindowsOfHead {
       }
     }
     // The first keys may be sinks, as far as none of them is hidden.
-    if (first == tokens_) first = sinks();
+    if (first == tokens_) first = sinks(planes);
     const PlanePtr side = later ? diagonal_band(tokens_, tokens_, 1, kUnbounded)
                                 : diagonal_band(tokens_, tokens_, -kUnbounded, 0);
     judged_ = combine(Op::kAnd, side, rectangle(tokens_, tokens_, {0, tokens_}, {first, tokens_}));
   }
 
-  /// How many keys rows see in front of a gap.
-  Index sinks() const {
+  /// How many keys rows see in front of a gap. The gaps of trees are other branches.
+  Index sinks(recognition::KnownPlanes& planes) const {
     constexpr Index kMostTokens = Index{1} << 16;
     Index out = 0;
     std::vector<Run> scratch;
     for (Index b = 0; b < mask_.batch() && tokens_ <= kMostTokens; ++b) {
+      if (const auto part = part_of_tree(mask_.plane(b, head_), planes)) {
+        out = std::max(out, part->sinks);
+        continue;
+      }
       mask_.plane(b, head_)->rows({0, tokens_}, [&](Range, const Keys& keys) {
         const auto runs = as_runs(keys, scratch);
         if (runs.size() == 2) out = std::max<Index>(out, runs[0].end);
@@ -316,10 +287,11 @@ bool may_be_of_entries(std::span<const std::vector<WindowShown>> heads) {
 }
 
 /// Looks for a head whose windows differ in two batch entries, unless they may be of the entries.
-std::optional<Finding> differing_windows(const Mask& mask, bool later) {
+std::optional<Finding> differing_windows(const Mask& mask, bool later,
+                                         recognition::KnownPlanes& planes) {
   std::vector<std::vector<WindowShown>> heads;
   for (Index h = 0; h < mask.heads(); ++h) {
-    auto shown = WindowsOfHead::of(mask, h, later);
+    auto shown = WindowsOfHead::of(mask, h, later, planes);
     if (!shown) return std::nullopt;
     heads.push_back(*std::move(shown));
   }
@@ -346,15 +318,13 @@ std::optional<Finding> differing_windows(const Mask& mask, bool later) {
 
 }  // namespace
 
-Findings lint_heads_alike(const Mask& mask) {
-  constexpr std::size_t kMostPlanes = 64;
-  if (mask.queries() != mask.keys() || mask.heads() == 1) return {};
-  if (mask.distinct().size() > kMostPlanes) return {};
+Findings lint_heads_alike(const Mask& mask, recognition::KnownPlanes& planes) {
+  if (!has_few_heads(mask)) return {};
   for (const Index distance : {0, -1, 1}) {
     if (auto found = differing_borders(mask, distance)) return {*std::move(found)};
   }
   for (const bool later : {false, true}) {
-    if (auto found = differing_windows(mask, later)) return {*std::move(found)};
+    if (auto found = differing_windows(mask, later, planes)) return {*std::move(found)};
   }
   return {};
 }
