@@ -14,10 +14,12 @@
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/tree.h"
+#include "maskctl/mask/steps/tree_rows.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -138,6 +140,20 @@ class Borrowing {
     return out;
   }
 
+  /// The tree of a plane whose head has a window in another batch entry, by that window.
+  std::optional<step::Tree> tree_below(const Chain& head, const Plane& plane) const {
+    step::Sight sight;
+    for (const Step& step : head) {
+      if (const auto* window = step.get_if<step::Window>(); window && !window->is_per_batch()) {
+        sight.left = std::min(sight.left, window->left.value_or(kUnbounded));
+      }
+      if (const auto* sinks = step.get_if<step::Sinks>()) sight.sinks = sinks->n;
+    }
+    if (!extent_.square() || !is_tree(head) || sight.left == kUnbounded) return std::nullopt;
+    const auto read = step::parents_of_rows(plane, sight);
+    return read ? step::forking_tree(read->parents) : std::nullopt;
+  }
+
   /// Gives plane i the documents, padding or tree of another head of its batch entry, beside its
   /// own steps or those that its head has in another entry, if that shortens the description of the
   /// mask, which has them anyway: single cells may have hidden them. Returns its length.
@@ -150,8 +166,7 @@ class Borrowing {
       std::array<std::size_t, 2> lenders{};
     };
     std::vector<Combined> all;
-    const auto consider = [&](std::size_t head, std::size_t entry) {
-      Chain chain = joined(found_[head].chain, found_[entry].chain);
+    const auto consider_chain = [&](Chain chain, std::size_t head, std::size_t entry) {
       const auto is_it = [&](const Combined& one) { return one.chain == chain; };
       if (chain == found_[i].chain || std::ranges::any_of(all, is_it)) return;
       const PlanePtr made = plane_of(chain, extent_);
@@ -160,11 +175,21 @@ class Borrowing {
       if (left_[i] == 0 ? left > 0 : 4 * left > planes_.distinct[i]->count()) return;
       all.push_back({std::move(chain), left, {head, entry}});
     };
+    const auto consider = [&](std::size_t head, std::size_t entry) {
+      consider_chain(joined(found_[head].chain, found_[entry].chain), head, entry);
+    };
     for (const std::size_t entry : entries) {
       consider(i, entry);
       for (const std::size_t head : heads) consider(head, entry);
     }
-    for (const std::size_t head : heads) consider(head, i);
+    for (const std::size_t head : heads) {
+      consider(head, i);
+      if (auto tree = tree_below(found_[head].chain, *planes_.distinct[i])) {
+        Chain chain = of_head(found_[head].chain);
+        chain.push_back({*std::move(tree)});
+        consider_chain(std::move(chain), head, i);
+      }
+    }
     std::ranges::stable_sort(all, {}, &Combined::left);
     for (const Combined& one : std::span(all).first(std::min(all.size(), kMostTried))) {
       const auto before = std::pair(found_[i], left_[i]);

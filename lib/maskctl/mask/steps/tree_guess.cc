@@ -71,8 +71,9 @@ bool is_dilated(const TreeTokens& parents) {
   return distance > 1;
 }
 
-/// The tree of the parents, if it forks: a line is causal, lines are documents.
-std::optional<Tree> forking(const TreeTokens& parents) {
+}  // namespace
+
+std::optional<Tree> forking_tree(const TreeTokens& parents) {
   if (is_dilated(parents)) return std::nullopt;
   Tree tree = stretches_of(parents);
   for (Index i = 0; i < std::ssize(tree.lens); ++i) {
@@ -82,13 +83,15 @@ std::optional<Tree> forking(const TreeTokens& parents) {
   return std::nullopt;
 }
 
+namespace {
+
 std::vector<Chain> chains_of(const Plane& plane, Align align) {
   constexpr Index kFewOdd = 2;
   const auto read = parents_of_rows(plane);
   if (!read) return {};
   std::vector<Chain> out;
   const auto add = [&](Chain chain, const TreeTokens& parents) {
-    auto tree = forking(parents);
+    auto tree = forking_tree(parents);
     if (!tree) return;
     tree->align = align;
     chain.push_back({*std::move(tree)});

@@ -1,5 +1,5 @@
 // Reads the parents of tokens off the rows of a tree, of which a window may leave only a part;
-// private to mask.
+// private to mask and inspect.
 #pragma once
 
 #include <optional>
@@ -26,6 +26,9 @@ struct ReadParents {
 /// these, or is a root, which gives the same cells. Nothing if more than a few rows that see keys
 /// do not see their own token last, or the rows have more runs than are worth reading.
 std::optional<ReadParents> parents_of_rows(const Plane& plane, const Sight& sight = {});
+
+/// The tree of the parents as stretches, if it forks: a line is causal, lines are documents.
+std::optional<Tree> forking_tree(const TreeTokens& parents);
 
 /// The window that cuts the paths of most rows; nothing if hardly any is cut.
 std::optional<Sight> sight_of(const Plane& plane);
