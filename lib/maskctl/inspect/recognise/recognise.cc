@@ -16,6 +16,7 @@
 #include "maskctl/inspect/recognise/own_rules.h"
 #include "maskctl/inspect/recognise/packed.h"
 #include "maskctl/inspect/recognise/positions.h"
+#include "maskctl/inspect/recognise/prefixes.h"
 #include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/row_blocks.h"
@@ -284,6 +285,9 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!large) add_guesses(plane, out);
   const Extent extent{plane->queries(), plane->keys()};
   out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
+  if (!out.is_plain_exact()) {
+    for (Chain& prefix : prefix_chains(*plane)) out.add(std::move(prefix));
+  }
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
   if (auto own = out.is_plain_exact() ? std::nullopt : chain_of_own_rules(plane)) {
     out.add(std::move(*own));

@@ -30,7 +30,7 @@ class SampledRows {
   /// A row of the plane, sampled or not, valid until the next call.
   Row row(Index query) const;
 
-  /// Whether another plane has at least nine in ten of some of these rows, or all but one.
+  /// Whether another plane has at least four in five of some of these rows, or all but one.
   bool agree_with(const Plane& other) const;
 
   const Plane& plane() const { return *plane_; }
@@ -56,6 +56,8 @@ class Votes {
   }
   /// The number with more than half of the votes.
   std::optional<Index> majority() const;
+  /// The number with the most votes.
+  std::optional<Index> most() const;
 
  private:
   std::map<Index, Index> counts_;
