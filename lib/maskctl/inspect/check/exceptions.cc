@@ -12,11 +12,11 @@ namespace {
 /// that see its key.
 class Around {
  public:
-  Around(const PlanePtr& plane, Index query, Index key)
+  Around(const PlanePtr& plane, Index query, Index key, std::optional<Index> shift = {})
       : plane_(plane),
         queries_(plane->queries()),
         keys_(plane->keys()),
-        shift_(keys_ - queries_),
+        shift_(shift.value_or(keys_ - queries_)),
         query_(query),
         key_(key) {}
 
@@ -96,9 +96,9 @@ bool is_in_group(const PlanePtr& plane, Index query, Index key) {
   return plane->queries() <= plane->keys() && Around(plane, query, key).in_group();
 }
 
-bool is_exception(const PlanePtr& plane, Index query, Index key) {
+bool is_exception(const PlanePtr& plane, Index query, Index key, std::optional<Index> shift) {
   if (plane->queries() > plane->keys()) return true;  // then queries are not tokens among the keys
-  const Around around(plane, query, key);
+  const Around around(plane, query, key, shift);
   if (around.ends_only_row()) return false;
   if (!around.is_open()) return around.is_linked();
   if (around.in_group() || around.is_seen_by_all()) return false;

@@ -7,6 +7,7 @@
 
 #include "maskctl/inspect/check/exceptions.h"
 #include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree.h"
 
@@ -25,7 +26,7 @@ std::optional<OfFamily> family_of(const Chain& chain, const MaskShape& shape, co
   std::optional<OfFamily> out;
   for (const Step& step : chain) {
     const RuleInfo& row = step.row();
-    if (row.guesses) out = {&step, shape, cell};
+    if (row.guesses || step.is<step::At>()) out = {&step, shape, cell};
     const auto part = row.scope ? row.inside(step, shape, cell) : std::nullopt;
     if (!part) continue;
     if (auto its = family_of(*chain_of(step), part->shape, part->cell)) out = its;
@@ -57,19 +58,15 @@ std::string branch_text(const step::Tree& tree, Index token) {
 bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue) {
   // Of the cells that the rule opens in a plane; more may be another rule of the same kind. The
   // paths of a tree all hang together, so that no other rule makes most of them.
-  constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64, kMostShareOfTree = 6;
+  constexpr Index kMostShare = 12, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
   const Mask off = zip(Op::kXor, mask, maskctl::apply(full_like(mask), chain));
   return std::ranges::all_of(residue.first, [&](const Cell& cell) {
     const auto family = family_of(chain, shape_of(mask), cell);
     const PlanePtr& plane = mask.plane(cell.batch, cell.head);
     if (!family || is_in_group(plane, cell.query, cell.key)) return false;
-    const Index open = plane->count();
-    if (family->step->is<step::Tree>()) {
-      return kMostShareOfTree * off.plane(cell.batch, cell.head)->count() <= open;
-    }
-    return kMostShare * residue.cells <= open &&
-           residue.cells <= std::max(kFew, open / kMostOfMany);
+    const Index most = family->step->is<step::Tree>() ? kMostShareOfTree : kMostShare;
+    return most * off.plane(cell.batch, cell.head)->count() <= plane->count();
   });
 }
 

@@ -1,5 +1,5 @@
 // Cells that are off a rule whose numbers are read off rows: a tree, a grid, blocks, compressed
-// keys; private to inspect.
+// keys, positions of tokens; private to inspect.
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
@@ -20,6 +21,7 @@
 #include "maskctl/inspect/recognise/summary.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
+#include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/document.h"
@@ -235,6 +237,19 @@ bool is_few(const Pattern& pattern) {
          std::max(std::min(kAlways, cells / kMostOfTiny), cells / kMost);
 }
 
+/// The token of query 0 where a causal step says that the queries lie elsewhere than at the end of
+/// the keys: those of a rank, or the first ones.
+std::optional<Index> shift_in(const Chain& chain, const Mask& mask) {
+  const Index most = mask.keys() - mask.queries();
+  for (const Step& step : chain) {
+    const auto* causal = step.get_if<step::Causal>();
+    if (!causal || most <= 0 || !causal->offsets.empty()) continue;
+    const Index shift = shift_of(shape_of(mask), causal->align) + of_batch(causal->offsets, 0);
+    if (shift >= 0 && shift < most) return shift;
+  }
+  return std::nullopt;
+}
+
 /// The cells that steps leave open in the rows of a pattern's mask; its rows of opened padding are
 /// closed, as in the mask.
 Mask made_by(const Chain& chain, const Pattern& pattern) {
@@ -251,12 +266,18 @@ class Unexplained {
         residue_(pattern.found.residue),
         steps_(made_by(pattern.found.chain, pattern)),
         cells_(zip(Op::kXor, mask_, steps_)),
-        rectangle_(rectangle_of_cells()) {}
+        rectangle_(rectangle_of_cells()) {
+    std::map<std::uint32_t, std::pair<Index, Index>> first;  // where each plane of cells is used
+    std::ranges::copy_if(residue_.first, std::back_inserter(judged_), [&](const Cell& cell) {
+      const std::pair at(cell.batch, cell.head);
+      return first.try_emplace(cells_.index_of(cell.batch, cell.head), at).first->second == at;
+    });
+  }
 
   /// True when the cells follow a rule: their rows are windows of equal length, or none of them is
   /// an exception in its own plane (is_exception()).
   bool follow_a_rule() const {
-    return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
+    return are_full_windows(residue_, mask_) || std::ranges::none_of(judged_, is_odd());
   }
 
   /// Whether some rows were taken for opened padding, and some of the cells are in other rows that
@@ -279,8 +300,8 @@ class Unexplained {
   /// with neighbours are lines or blocks: a stride, selected keys.
   bool are_strays() const {
     const auto strays = std::ranges::count_if(
-        residue_.first, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });
-    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) || is_island();
+        judged_, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });
+    return (3 * strays >= std::ssize(judged_) && !are_crowded()) || is_island();
   }
 
   /// Whether the steps cut tokens into documents or chunks, and all cells are open between these,
@@ -294,7 +315,7 @@ class Unexplained {
     if (any_plane(many)) return false;
     const Mask inside = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
     return zip(Op::kSub, cells_, zip(Op::kSub, mask_, inside)).count() == 0 &&
-           3 * std::ranges::count_if(residue_.first, is_odd()) >= std::ssize(residue_.first);
+           3 * std::ranges::count_if(judged_, is_odd()) >= std::ssize(judged_);
   }
 
   /// Whether the cells that are open in some plane, but not by the steps, are one rectangle that
@@ -362,19 +383,19 @@ class Unexplained {
 
   /// Whether many cells share few rows, columns or diagonals: they follow a rule of their own.
   bool are_crowded() const {
-    if (residue_.cells <= kNotCrowded) return false;
+    if (std::ssize(judged_) <= kNotCrowded) return false;
     std::set<Index> queries, keys, diagonals;
-    for (const Cell& cell : residue_.first) {
+    for (const Cell& cell : judged_) {
       queries.insert(cell.query);
       keys.insert(cell.key);
       diagonals.insert(cell.key - cell.query);
     }
-    return 2 * std::min({queries.size(), keys.size(), diagonals.size()}) < residue_.first.size();
+    return 2 * std::min({queries.size(), keys.size(), diagonals.size()}) < judged_.size();
   }
 
   std::function<bool(const Cell&)> is_odd() const {
     return [this](const Cell& cell) {
-      return is_exception(mask_.plane(cell.batch, cell.head), cell.query, cell.key);
+      return is_exception(mask_.plane(cell.batch, cell.head), cell.query, cell.key, shift_);
     };
   }
 
@@ -455,6 +476,8 @@ class Unexplained {
   const Mask& mask_;
   const Residue& residue_;
   Mask steps_, cells_;
+  std::optional<Index> shift_ = shift_in(pattern_.found.chain, mask_);
+  std::vector<Cell> judged_;  // the first cells, of which heads and batch entries share none
   std::optional<recognition::Hull> rectangle_;
 };
 

@@ -9,12 +9,15 @@
 #include "maskctl/mask/planes/taken.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/steps/at.h"
+#include "maskctl/mask/steps/guess.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::recognition {
 namespace {
 
 constexpr Index kLeastTokens = 4, kMostRuns = Index{1} << 22;
 constexpr std::size_t kMostPieces = 8;
+constexpr std::size_t kMostOddCells = std::size_t{1} << 24;  // of planes with odd cells
 
 using Runs = std::vector<Run>;
 
@@ -152,18 +155,65 @@ class AtPositions {
 
   /// Each query's own key is the last that it sees: rows of a rank with all keys.
   void by_last_keys() {
-    Indices tokens;
-    Index before = -1;
-    std::vector<std::pair<Index, std::size_t>> order;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i].empty()) return;
-      before = rows_[i].back().end - 1;
-      append_index(before, tokens);
-      if (tokens.size() > kMostPieces) return;
-      order.push_back({before, i});
+    std::vector<Index> last;
+    for (const Runs& row : rows_) {
+      if (row.empty()) return;
+      last.push_back(row.back().end - 1);
     }
-    if (!has_structure(tokens) || is_plain(tokens)) return;
+    if (by_tokens(last) && (out_.empty() || is_one_step(out_.back()))) return;
+    // A few rows may see a key after their own, or lack theirs: the others say the positions. Odd
+    // cells take several steps to say, too.
+    if (rows_.size() * as_size(plane_->keys()) > kMostOddCells) return;
+    for (std::size_t i = 0; i < rows_.size(); ++i) last[i] = rows_[i].front().end - 1;
+    for (const bool all : {true, false}) {
+      if (Indices tokens = without_odd(last, all); has_structure(tokens) && !is_plain(tokens)) {
+        add(tokens, all_keys(), plane_->keys(), {causal({plane_->keys(), plane_->keys()}, 0)});
+      }
+    }
+  }
+
+  static bool is_one_step(const Chain& chain) { return chain_of(chain.front())->size() == 1; }
+
+  /// Adds the chain at these own tokens of the rows, where few ranges or strides say them. Returns
+  /// false where there is none.
+  bool by_tokens(const std::vector<Index>& last) {
+    Indices tokens;
+    std::vector<std::pair<Index, std::size_t>> order;
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      append_index(last[i], tokens);
+      if (tokens.size() > kMostPieces) return false;
+      order.push_back({last[i], i});
+    }
+    if (!has_structure(tokens)) return false;
+    if (is_plain(tokens)) return true;
     name_whole(tokens, all_keys(), std::move(order), rows_);
+    return !out_.empty();
+  }
+
+  /// The tokens, of which those that break a progression take the place that it has for them: one
+  /// in the whole, or one in each half of the rows, as ranks of a zigzag have.
+  Indices without_odd(const std::vector<Index>& given, bool whole) const {
+    const std::size_t half = whole ? given.size() : given.size() / 2;
+    Indices out;
+    Votes steps;
+    for (std::size_t i = 1; i < given.size(); ++i) steps.add(given[i] - given[i - 1]);
+    const auto step = steps.most();
+    if (!step || *step < 1) return {};
+    for (std::size_t begin = 0; begin < given.size(); begin += half) {
+      const std::size_t end = std::min(begin + half, given.size());
+      Votes starts;
+      for (std::size_t i = begin; i < end; ++i) {
+        starts.add(given[i] - static_cast<Index>(i - begin) * *step);
+      }
+      const auto start = starts.majority();
+      if (!start || *start < 0) return {};
+      for (std::size_t i = begin; i < end; ++i) {
+        const Index token = *start + static_cast<Index>(i - begin) * *step;
+        if (token >= plane_->keys()) return {};
+        append_index(token, out);
+      }
+    }
+    return out;
   }
 
   void name_whole(const Indices& queries, const Indices& keys,
