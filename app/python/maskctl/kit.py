@@ -70,9 +70,9 @@ def main(words=None):
     parser.add_argument("--library", required=True, help=f"{', '.join(ADAPTERS)}, or FILE.py:FUNCTION")
     parser.add_argument("--dtype", default="f32", choices=["f32", "f16", "bf16"])
     parser.add_argument("--device", default="cpu", help="where the library runs, such as cuda (cpu)")
-    parser.add_argument("--rule", action="append", default=[], metavar="ID",
+    parser.add_argument("--rule", action="append", default=[], metavar="RULE",
                         help="only this rule or case, or these; may be repeated")
-    parser.add_argument("--without", action="append", default=[], metavar="ID",
+    parser.add_argument("--without", action="append", default=[], metavar="RULE",
                         help="not this rule or case, or these; may be repeated")
     parser.add_argument("--baseline", metavar="FILE",
                         help="what --format json printed before; what is as it was then, or better, is allowed")

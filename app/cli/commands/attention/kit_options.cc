@@ -46,11 +46,11 @@ void declare_kit(OptionList& list, KitOptions& options) {
   list.operand("FOLDER", options.folder, false);
   list.choice("--dtype", kKitDtypes, "the precision of the arrays (f32)",
               [&options](std::size_t i) { options.dtype = kKitDtypeOf[i]; });
-  list.repeated("--rule", "ID",
+  list.repeated("--rule", "RULE",
                 "only this rule or case, or all rules whose ids begin with it and a dot; may be "
                 "repeated",
                 options.rules);
-  list.repeated("--without", "ID", "not this rule or case, or these; may be repeated",
+  list.repeated("--without", "RULE", "not this rule or case, or these; may be repeated",
                 options.without);
   list.text("--baseline", "FILE",
             "judge, run: what --json printed before; what is as it was then, or better, is allowed",
