@@ -1,5 +1,7 @@
 """The kit asks adapters: what obeys, what is another mask, what is refused, and what is no pass."""
 
+import time
+
 import maskctl
 import numpy as np
 import pytest
@@ -270,6 +272,15 @@ def attend(case):
     out = capsys.readouterr().out
     assert "1 worse, 0 better" in out
     assert "worse   causal.square-2: obeys, now refuses: RuntimeError: no kernel" in out
+
+
+def test_a_case_has_the_time_that_the_library_took():
+    def slow(case):
+        time.sleep(0.2)
+        return ADAPTERS["numpy"](case)
+
+    (case,) = kit.judge(slow, rule=["causal.square-2"]).cases
+    assert case.outcome == "obeys" and 0.2 <= case.seconds < 60
 
 
 def test_a_case_can_be_left_out():

@@ -53,6 +53,15 @@ def _xformers_bias(case):
 _NUMBERS = {"row", "nan", "scale", "cap", "bias", "sink-logits", "heads", "value", "lse", "gradient"}
 
 
+def _attention_of(case, mask):
+    """Plain attention under a mask that a bias means, with zeros for queries without a key: a bias says no more."""
+    import numpy as np
+
+    given = plain_attention(case, mask)
+    empty = np.broadcast_to(~mask.any(-1), given["lse"].shape)
+    return {"out": np.where(empty.transpose(0, 2, 1)[..., None], 0, given["out"])}
+
+
 @adapter("xformers.biases", ("torch", "xformers"))
 def xformers_biases(case):
     """What the biases of xformers materialize, in plain attention: its kernels need a GPU."""
@@ -62,12 +71,12 @@ def xformers_biases(case):
     bias = _xformers_bias(case)
     packed = hasattr(bias, "k_seqinfo")  # batch entries follow each other in one
     if not packed or batch == 1:
-        return plain_attention(case, (bias.materialize((queries, keys)).numpy() == 0)[None, None])
+        return _attention_of(case, (bias.materialize((queries, keys)).numpy() == 0)[None, None])
     import numpy as np
 
     whole = bias.materialize((batch * queries, batch * keys)).numpy() == 0
     blocks = whole.reshape(batch, queries, batch, keys)
-    return plain_attention(case, np.stack([blocks[b, :, b] for b in range(batch)])[:, None])
+    return _attention_of(case, np.stack([blocks[b, :, b] for b in range(batch)])[:, None])
 
 
 @adapter("keras", ("torch", "keras"))

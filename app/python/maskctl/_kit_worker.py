@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 import types
 
 import numpy as np
@@ -106,7 +107,9 @@ def ask(adapter, cases, folder, done=lambda id: None):
     for case in cases:
         stem = os.path.join(folder, case.id)
         try:
-            np.savez(stem + ".npz", **results_of(adapter(case)))
+            start = time.perf_counter()
+            given = results_of(adapter(case))
+            np.savez(stem + ".npz", **{**given, "seconds": time.perf_counter() - start})
         except (Exception, SystemExit) as error:  # whatever a library says no with is its refusal
             if os.path.exists(stem + ".npz"):
                 os.remove(stem + ".npz")

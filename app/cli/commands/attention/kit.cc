@@ -110,14 +110,20 @@ std::string text_in(const std::string& path) {
   return text.substr(0, text.find_last_not_of(" \n") + 1);
 }
 
+/// A verdict, and the seconds that the library took, as far as they are not measured here.
+struct Asked {
+  CaseVerdict verdict;
+  double seconds = 0;
+};
+
 /// The verdict on results in a file. One that cannot be read has no output.
-CaseVerdict judge_file(const MadeCase& made, const std::string& path, const Session& session) {
+Asked judge_file(const MadeCase& made, const std::string& path, const Session& session) {
   const std::filesystem::path file = path;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
-    return {Outcome::kRefuses, fmt::format("wrote no {}", file.filename().string())};
+    return {{Outcome::kRefuses, fmt::format("wrote no {}", file.filename().string())}};
   }
-  attention::NamedResults given;
+  GivenResults given;
   try {
     given = read_results(path, {session.settings().max_bytes, session.settings().strict});
   } catch (const Error& error) {
@@ -125,21 +131,20 @@ CaseVerdict judge_file(const MadeCase& made, const std::string& path, const Sess
     if (const std::size_t at = text.find(path); at != text.npos) {
       text.replace(at, path.size(), file.filename().string());
     }
-    return {Outcome::kRefuses, text};
+    return {{Outcome::kRefuses, text}};
   }
-  return kit::judge(made, std::move(given));
+  return {kit::judge(made, std::move(given.results)), given.seconds};
 }
 
-CaseVerdict verdict_in_folder(const KitOptions& options, const MadeCase& made,
-                              const Session& session) {
+Asked verdict_in_folder(const KitOptions& options, const MadeCase& made, const Session& session) {
   const std::string results = in_folder(options, made.id + ".npz");
   const std::string refusal = in_folder(options, made.id + ".txt");
   const std::string late = in_folder(options, made.id + ".timeout");
   std::error_code ignored;
   if (std::filesystem::exists(results, ignored)) return judge_file(made, results, session);
-  if (std::filesystem::exists(refusal, ignored)) return {Outcome::kRefuses, text_in(refusal)};
-  if (std::filesystem::exists(late, ignored)) return {Outcome::kTimedOut, text_in(late)};
-  return {Outcome::kSkipped, "no result"};
+  if (std::filesystem::exists(refusal, ignored)) return {{Outcome::kRefuses, text_in(refusal)}};
+  if (std::filesystem::exists(late, ignored)) return {{Outcome::kTimedOut, text_in(late)}};
+  return {{Outcome::kSkipped, "no result"}};
 }
 
 /// Asks a command: files to files.
@@ -157,7 +162,7 @@ class Program {
     }
   }
 
-  CaseVerdict ask(const MadeCase& made) const {
+  Asked ask(const MadeCase& made) const {
     const std::string in = scratch_.file("case.npz"), json = scratch_.file("case.json"),
                       out = scratch_.file("out.npz");
     std::error_code ignored;
@@ -167,14 +172,14 @@ class Program {
     const std::string command =
         with_path(with_path(with_path(command_, "{case}", in), "{json}", json), "{out}", out);
     const ProgramEnd end = run_program(command, scratch_.file("log"), limit_);
-    if (end.timed_out) return {Outcome::kTimedOut, end.text};
+    if (end.timed_out) return {{Outcome::kTimedOut, end.text}};
     if (end.status == kNotFound || end.status == kNotExecutable) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--judge '{}': {}; expected a command that the shell can start",
                               printable(command_), printable(end.text)));
     }
-    if (end.status != 0) return {Outcome::kRefuses, end.text};
-    return judge_file(made, out, session_);
+    if (end.status != 0) return {{Outcome::kRefuses, end.text}};
+    return {judge_file(made, out, session_).verdict};
   }
 
  private:
@@ -187,7 +192,7 @@ class Program {
 };
 
 Answer report_of(const KitOptions& options, const std::string& library, Session& session,
-                 const std::function<CaseVerdict(const MadeCase&)>& ask) {
+                 const std::function<Asked(const MadeCase&)>& ask) {
   KitReport report;
   report.library = options.library.empty() ? library : options.library;
   report.dtype = options.dtype;
@@ -199,9 +204,9 @@ Answer report_of(const KitOptions& options, const std::string& library, Session&
   const Progress progress = session.progress("kit");
   for_cases(options, [&](const MadeCase& made) {
     const Stopwatch of_case;
-    CaseVerdict verdict = ask(made);
-    report.cases.push_back(
-        {made.id, made.rule, made.source, std::move(verdict), of_case.seconds()});
+    Asked asked = ask(made);
+    report.cases.push_back({made.id, made.rule, made.source, std::move(asked.verdict),
+                            asked.seconds + of_case.seconds()});
     if (progress) progress(static_cast<double>(report.cases.size()) / all);
   });
   report.seconds = watch.seconds();
@@ -235,7 +240,7 @@ Answer run_library(const KitOptions& options, Session& session) {
   require_backend(backend, "--backend");
   return report_of(options, fmt::format("maskctl {}", name(backend)), session,
                    [backend](const MadeCase& made) {
-                     return kit::judge(made, kit::run_backend(made, backend));
+                     return Asked{kit::judge(made, kit::run_backend(made, backend))};
                    });
 }
 

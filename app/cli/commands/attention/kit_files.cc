@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <span>
 
 #include "maskctl/base/atomic_file.h"
@@ -12,8 +13,19 @@
 #include "maskctl/io/formats/container.h"
 #include "maskctl/kit/expected.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
+namespace {
+
+/// A time that a file says; 0 for what is none.
+double seconds_of(const Tensor& array) {
+  if (array.elements() != 1 || !is_floating(array.dtype())) return 0;
+  const double seconds = astype(array, DType::kFloat64).as<double>()[0];
+  return seconds > 0 && std::isfinite(seconds) ? seconds : 0;
+}
+
+}  // namespace
 
 void write_case(const std::string& path, const kit::MadeCase& made, bool solved, bool force) {
   constexpr Index kMostMaskBytes = Index{1} << 24;
@@ -46,15 +58,17 @@ void write_json(const std::string& path, const Json& json, bool force) {
   file.commit();
 }
 
-attention::NamedResults read_results(const std::string& path, const ReadOptions& options) {
-  attention::NamedResults out;
+GivenResults read_results(const std::string& path, const ReadOptions& options) {
+  GivenResults given;
+  attention::NamedResults& out = given.results;
   const auto container = open_container(path, options);
   for (const std::string& key : container->keys()) {
     const bool known = key == "out" || key == "lse" || key == "grad_query" || key == "grad_key" ||
                        key == "grad_value";
     if (known) out[key] = read_array(path + ":" + key, options);
+    if (key == "seconds") given.seconds = seconds_of(read_array(path + ":" + key, options));
   }
-  if (out.contains("out")) return out;
+  if (out.contains("out")) return given;
   if (container->holds_one_array()) {
     throw Error(Errc::kFormat, "wrote an array without a name; expected an .npz with out");
   }

@@ -12,16 +12,19 @@
 namespace maskctl::app {
 
 /// Writes an .npz with the arrays of a case, those of its steps, its "mask" as bool [B,Hq,Q,K], and
-/// with `solved` what it must give in float64, "expected_out" and the like, and how far each element
-/// may be off: "tolerance_out". Throws Error(kIo) for
-/// an existing file without `force`.
+/// with `solved` what it must give in float64, "expected_out" and the like, and how far each
+/// element may be off: "tolerance_out". Throws Error(kIo) for an existing file without `force`.
 void write_case(const std::string& path, const kit::MadeCase& made, bool solved, bool force);
 
 /// Writes JSON to a file. Throws Error(kIo) for an existing one without `force`.
 void write_json(const std::string& path, const Json& json, bool force);
 
+struct GivenResults {
+  attention::NamedResults results;
+  double seconds = 0;  // that the library took, as far as the file says so
+};
 /// The results in an .npz: "out", and "lse", "grad_query", "grad_key", "grad_value" as far as they
-/// are there. Throws what reading throws, and Error(kFormat) without "out".
-attention::NamedResults read_results(const std::string& path, const ReadOptions& options);
+/// are there; "seconds", a number. Throws what reading throws, and Error(kFormat) without "out".
+GivenResults read_results(const std::string& path, const ReadOptions& options);
 
 }  // namespace maskctl::app
