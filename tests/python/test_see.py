@@ -211,6 +211,13 @@ def test_a_copy_that_moves_another_is_no_look_into_the_future():
         assert one.name == "batch" or not one.leaks or seen[one.output[1], one.input[1]], "the pair that is named depends"
 
 
+def test_copies_that_mix_only_together_are_told():
+    answer = maskctl.see(lambda x: through(PACKED)(x) + (x.mean() if len(x) > 7 else 0), TOKENS[:1], segments=IDS)
+    one = question(answer, "batch")
+    assert one.leaks and one.input[0] % 2 == 1 and one.output[0] % 2 == 0 and "of a copy beside it; in all" in str(answer)
+    assert [other.leaks for other in answer.data.questions] == [False, False, True] and "nor with a token alone" in str(answer)
+
+
 def test_outputs_are_compared_as_exactly_as_they_are():
     apart, leak = through(PACKED), through(np.tri(T, dtype=bool))
     for tiny in (1e-9, 1e-12):

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from maskctl import _see_given, _see_layers, _see_matrix, _see_parts, _see_questions, _see_shape
+from maskctl import _see_given, _see_layers, _see_matrix, _see_parts, _see_probe, _see_questions, _see_shape
 from maskctl._answer import Record
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
@@ -98,7 +98,9 @@ class Sees:
             self._ask_about_the_future(shape, shape[1] if everywhere else probe.subject.cheap_runs * probe.copies)
         if not given.valid.all():
             self._add(_see_questions.of_padding(given.valid))
-        self._singly = everywhere or (probe.way != "cotangents" and shape[1] <= probe.subject.cheap_runs * probe.copies)
+        mixes = probe.entries_mix and shape[0] == 1 and shape[1] <= 128  # which a choice may have shown, of single tokens too
+        cheap = probe.way != "cotangents" and shape[1] <= probe.subject.cheap_runs * probe.copies
+        self._singly = everywhere or mixes or cheap
         if self._singly:
             self._ask_singly()
         if shape[0] > 1:
@@ -183,16 +185,17 @@ class Sees:
         return self._verdict(question)
 
     def _of_copies(self):
-        """The verdict on a copy of the batch beside it, which moves it."""
-        shape = self._probe.subject.shape
-        copy = np.repeat([False, True], shape[0])[:, None] & np.ones((2 * shape[0], shape[1]), bool)
-        probe = Probe(self._probe.subject.beside(), self._probe.way, self._probe.floor)
-        verdict = _see_questions.ask(probe, _see_questions.Question("batch", [(copy, ~copy)]))
-        self._probe.passes += probe.passes
-        if not verdict.leaks:  # a copy alone does not
-            return _see_questions.Verdict("batch", True, True, "")
-        self._beside = probe
-        return verdict
+        """The verdict on copies of the batch beside it, which move it: one, or else as many as showed it."""
+        batch, tokens = self._probe.subject.shape
+        for count in (2, _see_probe.copies_of(batch, tokens)):
+            sources = np.repeat(np.arange(count) % 2 == 1, batch)[:, None] & np.ones((count * batch, tokens), bool)
+            probe = Probe(self._probe.subject.beside(count), self._probe.way, self._probe.floor)
+            verdict = _see_questions.ask(probe, _see_questions.Question("batch", [(sources, ~sources)]))
+            self._probe.passes += probe.passes
+            if verdict.leaks:
+                self._beside = probe
+                return verdict
+        return _see_questions.Verdict("batch", True, True, "")
 
     def _explain(self, layers):
         for verdict in self.verdicts:
@@ -347,7 +350,8 @@ class Sees:
         if one.output is None:
             return "LEAK: several copies of the batch beside it move its outputs"
         batch = self._probe.subject.shape[0]
-        at = f"output {one.output[1]}" + (f" of entry {one.output[0]}" if batch > 1 else "")
+        of = " of a copy" if one.output[0] >= batch else f" of entry {one.output[0]}" if batch > 1 else ""
+        at = f"output {one.output[1]}{of}"
         count = self._moved(one)
         all_in_all = f"; in all {count} outputs{self._of_others(one)} move so" if count > 1 else ""
         if one.input is None:
@@ -373,7 +377,8 @@ class Sees:
         if one.name == "documents":
             documents = {(entry, int(document)) for entry in entries for document in np.unique(self._given.ids[entry][one.moved[entry]])}
             return f" of {len(documents)} documents" if len(documents) > 1 else ""
-        return f" of {len(entries)} entries" if len(entries) > 1 else ""
+        of = "copies" if len(one.moved) > self._probe.subject.shape[0] else "entries"
+        return f" of {len(entries)} {of}" if len(entries) > 1 else ""
 
     def _side(self):
         """Where padding is."""

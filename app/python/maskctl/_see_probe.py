@@ -88,7 +88,7 @@ class Probe:
         """Runs copies of the batch beside each other, of which every second is changed as a whole. The others
         move by rounding alone, which is returned, or entries mix. None where copies do not run."""
         batch, tokens = self.subject.shape
-        copies = min(32, _TOKENS_A_PASS // (batch * tokens))
+        copies = copies_of(batch, tokens)
         if copies < 2 or self.way != "differences" or not self.subject.takes_copies:
             return None
         changed = np.zeros((copies, batch, tokens), bool)
@@ -190,6 +190,11 @@ class Probe:
                 return None
             places = parts[int(np.argmax(found))]
         return tuple(map(int, places[0]))
+
+
+def copies_of(batch, tokens):
+    """How many copies of a batch run beside each other."""
+    return min(32, _TOKENS_A_PASS // (batch * tokens))
 
 
 def _norms(numbers):

@@ -121,10 +121,10 @@ class Function:
             random = np.where(outputs.reshape(*outputs.shape, *(1,) * (random.ndim - 2)), random, 0)
             yield _sizes(np.asarray(back(jax.numpy.asarray(random, out.dtype))[0]))
 
-    def beside(self):
-        """The subject of two copies of the batch beside each other."""
+    def beside(self, count):
+        """The subject of copies of the batch beside each other."""
         one = copy.copy(self)
-        one.values, one.other = (np.concatenate([each, each]) for each in (self.values, self.other))
+        one.values, one.other = (np.concatenate([each] * count) for each in (self.values, self.other))
         one.shape, one.notes = one.values.shape[:2], []
         return one
 

@@ -133,10 +133,10 @@ class Torch:
         one._other = self._others()[:, begin:end]
         return one
 
-    def beside(self):
-        """The subject of two copies of the batch beside each other."""
-        one = Torch(self.model, self._copies(2), self.kept)
-        one._other = torch.cat([self._others()] * 2)
+    def beside(self, count):
+        """The subject of copies of the batch beside each other."""
+        one = Torch(self.model, self._copies(count), self.kept)
+        one._other = torch.cat([self._others()] * count)
         return one
 
     def _copies(self, count):
