@@ -59,21 +59,22 @@ LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
 }
 
 LintRule lint_row(RuleKey<FindingId::kDocumentsReopened>) {
-  return {.id = "documents-reopened",
-          .severity = Severity::kNote,
-          .summary = "documents with a window see tokens of another one",
-          .claim =
-              "in a causal mask that many cells lie across the borders of documents of the lengths "
-              "named, all of them of the keys named",
-          .why =
-              "right where documents share these tokens, as answers share a prompt; sinks that are "
-              "opened after the documents were closed show those of the first to all others",
-          .fix =
-              "open sinks first, close documents last; or give each document its own sinks, with "
-              "within",
-          .example =
-              "maskctl convert gen:full:n=128 -t 'doc:lens=37+51+12+28 | window:left=15 | "
-              "sinks:n=4 | causal' --to dense -o mask.npy\nmaskctl check mask.npy"};
+  return {
+      .id = "documents-reopened",
+      .severity = Severity::kNote,
+      .summary = "documents with a window see tokens of another one",
+      .claim =
+          "in a causal mask that many cells lie across the borders of documents of the lengths "
+          "named, all of them of the keys named",
+      .why =
+          "right where documents share these tokens, as answers share a prompt; sinks that are "
+          "opened after the documents were closed show those of the first to all others",
+      .fix =
+          "open sinks first, close documents last; or give each document its own sinks, with "
+          "within",
+      .example =
+          R"(python3 -c 'import numpy as np; q, k = np.indices((128, 128)); ends = [37, 88, 100]; same = np.searchsorted(ends, q, "right") == np.searchsorted(ends, k, "right"); np.save("mask.npy", (k <= q) & ((k < 4) | same & (q - k < 16)))'
+maskctl check mask.npy)"};
 }
 
 namespace {

@@ -106,9 +106,20 @@ bool is_ancestor(const Tree& rule, Index batch, Index token, Index key) {
 
 Meets meets(const Tree&) { return Meets::kKeeps; }
 
+/// Whether no stretch forks: then the tokens below each root are a document.
+bool are_documents(const Tree& rule) {
+  std::vector<bool> continued(rule.lens.size());
+  for (std::size_t i = 0; i < rule.lens.size(); ++i) {
+    const std::size_t before = as_size(rule.after[i]);
+    if (before != i && continued[before]) return false;
+    continued[before] = continued[before] || before != i;
+  }
+  return true;
+}
+
 /// A stretch as long as the one before it, and one that continues the same stretch, say little.
 Index bits(const Tree& rule, const ArgumentBits& argument) {
-  if (rule.lens.empty()) return argument.arguments();
+  if (rule.lens.empty() || are_documents(rule)) return argument.arguments();
   Index out = rule.align == Align::kUnset ? 0 : 1;
   for (std::size_t i = 0; i < rule.lens.size(); ++i) {
     const bool same = i > 0 && rule.lens[i] == rule.lens[i - 1];
