@@ -202,13 +202,23 @@ inline Truth truth_of(std::string line, const Bias& bias) {
         at = stop + 2;
       }
     }
+    std::vector<bool> open(claimed.size());  // in a head that the sentence is true of
     out.true_in = bias.count([&](Index h) {
       bool adds = false;  // a head with none of the numbers is not meant
-      return bias.all(h, [&](Index q, Index k, double value) {
+      const bool fits = bias.all(h, [&](Index q, Index k, double value) {
         adds = adds || value != 0;
         return near(value, claimed[static_cast<std::size_t>(q * bias.keys + k)]);
       }) && adds;
+      if (fits) {
+        bias.all(h, [&](Index q, Index k, double) {
+          return open[static_cast<std::size_t>(q * bias.keys + k)] = true;
+        });
+      }
+      return fits;
     });
+    for (std::size_t cell = 0; cell < claimed.size(); ++cell) {
+      if (claimed[cell] != 0 && !open[cell]) return {0, out.said};  // no number stands there
+    }
   } else if (
       is(R"(a table of relative positions, as T5's buckets: (\d+) numbers from (.*) to (.*) by key - query)")) {
     Span span{std::stod(m[2].str()), std::stod(m[3].str())};
