@@ -60,13 +60,18 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
   // paths of a tree all hang together, so that no other rule makes most of them.
   constexpr Index kMostShare = 12, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
-  const Mask off = zip(Op::kXor, mask, maskctl::apply(full_like(mask), chain));
+  std::optional<Mask> off;
+  const auto off_in_plane_of = [&](const Cell& cell) {
+    if (mask.batch() * mask.heads() == 1) return residue.cells;
+    if (!off) off = zip(Op::kXor, mask, maskctl::apply(full_like(mask), chain));
+    return off->plane(cell.batch, cell.head)->count();
+  };
   return std::ranges::all_of(residue.first, [&](const Cell& cell) {
     const auto family = family_of(chain, shape_of(mask), cell);
     const PlanePtr& plane = mask.plane(cell.batch, cell.head);
     if (!family || is_in_group(plane, cell.query, cell.key)) return false;
     const Index most = family->step->is<step::Tree>() ? kMostShareOfTree : kMostShare;
-    return most * off.plane(cell.batch, cell.head)->count() <= plane->count();
+    return most * off_in_plane_of(cell) <= plane->count();
   });
 }
 
