@@ -98,6 +98,8 @@ SHAPES = {
     "cell": PACKED | ((np.arange(T) == 2) & (np.arange(T) == 20)[:, None]),
     "all": np.ones((T, T), bool),
     "decay": faded(1.5),
+    "joined": PACKED | ((IDS == 0) & (IDS == 2)[:, None]),
+    "unknown": PACKED | (np.tri(T, dtype=bool) & (np.arange(T) == 20)[:, None]),
 }
 
 
@@ -122,11 +124,26 @@ def test_a_leak_in_a_long_row_has_a_shape_from_some_of_its_tokens(kind):
 
 @pytest.mark.parametrize("kind, cells", [
     ("all", np.ones((T, T), bool)), ("near", np.tri(T, k=1, dtype=bool)),
-    ("cell", np.tri(T, dtype=bool) | ((np.arange(T) == 13) & (np.arange(T) == 5)[:, None]))])
+    ("cell", np.tri(T, dtype=bool) | ((np.arange(T) == 13) & (np.arange(T) == 5)[:, None])),
+    ("blocks", np.tri(T, dtype=bool) | (np.arange(T) // 4 == np.arange(T)[:, None] // 4))])
 def test_a_look_into_the_future_has_a_shape(kind, cells):
     answer = maskctl.see(through(cells), TOKENS[:1])
     assert question(answer, "future").shape.kind == kind and not answer
     assert maskctl.see(through(cells), TOKENS, causal=False)  # of which entries alone are asked about
+
+
+@pytest.mark.parametrize("kind, cells, words", [
+    ("all", IDS[:, None] == IDS, "every later token of the document: no causal mask inside documents"),
+    ("near", (IDS[:, None] == IDS) & np.tri(T, k=2, dtype=bool), "the next 2 tokens: a convolution that is not causal, or a mask that is off by 2")])
+def test_a_look_into_the_future_of_documents_has_a_shape(kind, cells, words):
+    answer = maskctl.see(through(cells), TOKENS[:1], segments=IDS)
+    assert (question(answer, "future").shape.kind, question(answer, "future").shape.words) == (kind, words)
+
+
+def test_an_amount_near_the_floor_is_said():
+    faint = np.where(PACKED, 1, 1e-6 * np.tri(T))
+    answer = str(maskctl.see(through(faint), TOKENS[:1], segments=IDS))
+    assert "counts as none: it may be rounding" in answer and "rounding" not in str(leaks_with(SHAPES["document"]))
 
 
 def test_padding_and_entries_are_asked_about():
@@ -287,6 +304,8 @@ def test_assert_sees_names_each_question_that_leaks():
     assert_sees(through(PACKED), TOKENS[:1], "doc:ids | causal", ids=IDS)
     assert_sees(through(PACKED | PACKED.T), TOKENS[:1], "doc:ids", ids=IDS)
     with pytest.raises(AssertionError, match="sees other tokens(.|\n)*documents  LEAK(.|\n)*future     no output moved"):
+        assert_sees(through(np.tri(T, dtype=bool)), TOKENS[:1], "doc:ids | causal", ids=IDS)
+    with pytest.raises(AssertionError, match="document 2 sees document 1"):
         assert_sees(through(np.tri(T, dtype=bool)), TOKENS[:1], "doc:ids | causal", ids=IDS)
     with pytest.raises(AssertionError, match="documents  LEAK(.|\n)*future     LEAK"):
         assert_sees(through(np.ones((T, T), bool)), TOKENS[:1], Mask(PACKED[None, None], "dense"))

@@ -134,6 +134,37 @@ def test_what_is_carried_from_call_to_call_is_named_and_undone(in_buffer, trains
     assert question(leaks, "documents").layer == "layers.1"
 
 
+def test_what_the_last_call_left_is_carried_where_equal_calls_are_equal():
+    class Cache(State):
+        def forward(self, x):
+            out = packed(x) + (0 if self.last is None else self.last)
+            self.last = x.detach().mean((0, 1))
+            return out
+
+    model = Model(Cache(False), Layer(packed)).eval()
+    for warm in (None, ROW, ROW.flip(1)):
+        if warm is not None:
+            model(warm)
+        before = model.layers[0].last
+        answer = maskctl.see(model, ROW, segments=IDS)
+        assert answer and "carried from call to call, and undone here after each run: `last` of layers.0 (Cache)" in answer.notes
+        assert model.layers[0].last is before
+
+
+def test_draws_are_no_leak_into_copies():
+    class Drops(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.dropout(packed(x), 0.3, self.training)
+
+    for drops in (Layer(packed), Drops()):
+        model = Model(drops, torch.nn.Dropout(0.3)).train()
+        answer = maskctl.see(model, ROW, segments=IDS)
+        assert answer and any("whether entries share anything was not asked" in note for note in answer.notes)
+    quiet = Model(Layer(packed), Drops()).eval()
+    quiet.layers[1].train()
+    assert any(note.startswith("layers.1 (Drops) is in training mode") for note in maskctl.see(quiet, ROW, segments=IDS).notes)
+
+
 def test_what_changes_is_named_where_runs_stay_different():
     class Draws(State):
         def forward(self, x):

@@ -221,10 +221,14 @@ class Sees:
         sets = np.zeros((len(tokens), *probe.subject.shape), bool)
         sets[np.arange(len(tokens)), entry, tokens] = True
         amounts = np.stack([one[entry] for one in probe.moved(sets)], -1)
-        profile = _see_shape.Profile(amounts, tokens, self._forbidden(verdict.name, entry)[:, tokens], probe.floor,
-                                     probe.subject.has("conv"))
+        profile = _see_shape.Profile(amounts, tokens, self._forbidden(verdict.name, entry)[:, tokens],
+                                     self._documents(entry), probe.floor, probe.subject.has("conv"))
         with np.errstate(over="ignore", invalid="ignore"):  # an amount may be infinite
             return judge(profile)
+
+    def _documents(self, entry):
+        """The document of each token of an entry; where none are known, all are of one."""
+        return self._given.ids[entry] if self._given.ids is not None else np.zeros(self._probe.subject.shape[1], int)
 
     def _forbidden(self, name, entry):
         ids, place = self._given.ids, np.arange(self._probe.subject.shape[1])
@@ -355,12 +359,18 @@ class Sees:
         count = self._moved(one)
         all_in_all = f"; in all {count} outputs{self._of_others(one)} move so" if count > 1 else ""
         if one.input is None:
-            return f"LEAK: {at} moves with several tokens together{all_in_all}"
+            return f"LEAK: {at} moves with several tokens together{all_in_all}{self._near_floor(one)}"
         other = "" if one.input[0] == one.output[0] else " of a copy beside it" if one.input[0] >= batch else f" of entry {one.input[0]}"
         of = ""
         if one.name == "documents":
             of = f": document {self._document(one.output)} sees document {self._document(one.input)}"
-        return f"LEAK{of}: {at} moves with token {one.input[1]}{other}{all_in_all}"
+        return f"LEAK{of}: {at} moves with token {one.input[1]}{other}{all_in_all}{self._near_floor(one)}"
+
+    def _near_floor(self, one):
+        """What is said of outputs that hardly move."""
+        most = None if self._probe.way != "differences" or one.amount is None else one.amount
+        return "" if most is None or most >= 16 * self.floor else (
+            f"; by {most:.2g} of an output, where {self.floor:.2g} counts as none: it may be rounding")
 
     def _said_of_none(self, one):
         alone = ", nor with a token alone" if self._singly and one.name != "batch" else ""

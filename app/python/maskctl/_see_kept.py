@@ -25,14 +25,17 @@ class Kept:
         finally:
             self._restore()
 
-    def carried(self):
-        """Whether something has changed. From now on it is undone after each run."""
+    def changed(self):
+        """Whether something has changed since this was made."""
         for name, module, was in self._held:
             now = _values(module)
             self.names += [(name, type(module).__name__, key) for key in {**was, **now} if _differs(was.get(key), now.get(key))]
-        self._restores = bool(self.names)
+        return bool(self.names)
+
+    def undo(self):
+        """Undoes it, now and after each run."""
+        self._restores = True
         self._restore()
-        return self._restores
 
     def _restore(self):
         for _, module, was in self._held:

@@ -31,12 +31,7 @@ class Probe:
         if floor is not None:  # of the model that this is a layer of
             self.floor = floor
             return
-        changes = ""
-        if self.noise > 0 and subject.kept is not None and subject.kept.carried():
-            before, self.noise = self.noise, self._of_equal_runs()
-            changes = f"; each run changes {subject.kept}"
-            if self.noise < before:
-                subject.notes.append(f"carried from call to call, and undone here after each run: {subject.kept}")
+        changes = self._undo_what_is_carried()
         if not 8 * self.noise < _MOST_NOISE:
             raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
                         f"model deterministic, as by model.eval() or a fixed seed{changes}")
@@ -44,6 +39,21 @@ class Probe:
         least, most = _FLOORS["whole" if whole else subject.dtype if subject.dtype in _FLOORS else "float32"]
         rounding = self._rounding_beside(most)
         self.floor = max(8 * self.noise, most if rounding is None else max(8 * rounding, least))
+
+    def _undo_what_is_carried(self):
+        """Has each run begin with what the model kept before the first, and notes it where outputs depend on it. Returns
+        what is changed, for an error."""
+        kept, before = self.subject.kept, self.noise
+        if kept is None or not kept.changed():
+            return ""
+        if before == 0 and self.way == "differences":  # equal runs leave the same behind, another one may not
+            self.outputs(np.ones(self.subject.shape, bool))
+            before = float(self._changes(self.outputs(None)).max(initial=0.0))
+        kept.undo()
+        self.noise = self._of_equal_runs()
+        if self.noise < before:
+            self.subject.notes.append(f"carried from call to call, and undone here after each run: {kept}")
+        return f"; each run changes {kept}"
 
     def _of_equal_runs(self):
         """How far two runs differ, of which the first is what others are compared with."""
@@ -90,6 +100,8 @@ class Probe:
         batch, tokens = self.subject.shape
         copies = copies_of(batch, tokens)
         if copies < 2 or self.way != "differences" or not self.subject.takes_copies:
+            return None
+        if self.subject.draws_differ(self):  # as they do beside copies
             return None
         changed = np.zeros((copies, batch, tokens), bool)
         changed[1::2] = True

@@ -31,6 +31,7 @@ class Verdict:
     targets: np.ndarray = None
     moved: np.ndarray = None  # [B, S]: the outputs of all rectangles that touch
     changes: int = 0  # rectangles that were asked
+    amount: float = None  # the most by which an output moved
 
 
 def of_documents(ids):
@@ -148,4 +149,5 @@ def ask(probe, question, moved=None):
         verdict.sources, verdict.targets = rectangles[first]
         verdict.output, verdict.input = probe.cell(verdict.sources, verdict.targets, touched[first])
         verdict.moved = np.any([one > 0 for one in touched], 0)
+        verdict.amount = float(max(sizes))
     return verdict

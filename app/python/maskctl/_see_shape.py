@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclasses.dataclass
 class Shape:
-    kind: str  # "all", "document", "decay", "near", "shift", "column", "cell", "choice", "padding", "entries", "unknown"
+    kind: str  # "all", "document", "decay", "near", "shift", "column", "cell", "choice", "joined", "blocks", "padding", "entries", "unknown"
     words: str
     reach: int = None  # of "near": how many tokens; of "shift": the distance
     half_life: float = None  # of "decay": tokens
@@ -24,8 +24,14 @@ class Profile:
     amounts: np.ndarray
     tokens: np.ndarray  # [n]: where the n are
     forbidden: np.ndarray  # [S, n]: pairs of which the question is about
+    ids: np.ndarray  # [S]: the document of each token
     floor: float = 0.0  # amounts up to it count as none
     convolves: bool = False  # a convolution is known to be there
+
+    @property
+    def same(self):
+        """[S, n]: pairs of one document."""
+        return self.ids[:, None] == self.ids[self.tokens]
 
 
 def of_documents(profile):
@@ -61,13 +67,17 @@ def of_documents(profile):
         if far:  # not only over the border
             return Shape("column", f"token{'s' if len(places) > 1 else ''} {_few(places)} alone "
                          f"reach{'es' if len(places) == 1 else ''} other documents: a sink, or a token that all see")
+    joined = _joined(profile, leak)
+    if joined:
+        return joined
     if _is_choice(profile.forbidden & (distance > 0), leak, profile):
         return Shape("choice", "single outputs move, far from one another: a choice that depends on other tokens, as the "
                      "capacity of experts")
     if decay:
         return decay
     if leak[later].mean() < 0.5:
-        return Shape("unknown", f"{int(leak.sum())} of {int(profile.forbidden.sum())} pairs that were tried, in no pattern that is known")
+        return Shape("unknown", f"{int(leak.sum())} of {int(profile.forbidden.sum())} pairs that were tried, in no pattern that is known: some cells of "
+                     "a mask, or a choice")
     return Shape("document", "tokens of the whole document: the mask or the position_ids do not reach attention, or a "
                  "state that does not fade is not reset")
 
@@ -77,9 +87,14 @@ def of_the_future(profile):
     leak, distance = _leaks(profile)
     if not leak.any():
         return _together("the future")
+    inside = bool((profile.forbidden & ~profile.same).any()) and not leak[~profile.same].any()
+    if inside:  # of documents that do not reach each other
+        profile = dataclasses.replace(profile, forbidden=profile.forbidden & profile.same)
+        leak = leak & profile.same
     ahead = profile.forbidden & (distance < 0)
     if leak[ahead].mean() > 0.95:
-        return Shape("all", "every later token: no causal mask, or a statistic over the row, as batch norm")
+        return Shape("all", "every later token of the document: no causal mask inside documents" if inside else
+                     "every later token: no causal mask, or a statistic over the row, as batch norm")
     along = _along(profile, leak, distance)
     if along:
         return along
@@ -89,7 +104,7 @@ def of_the_future(profile):
     if inputs == 1:
         return Shape("column", "one token that earlier ones see: a sink in the wrong place, or a cell of a mask that later "
                      "layers spread")
-    if outputs == 1 or leak.sum() == outputs * inputs:
+    if leak.sum() == outputs * inputs and _is_run(leak.any(1)) and _is_run(leak[:, ahead.any(0)].any(0)):
         return Shape("cell", "pairs around one cell: a cell that is open in the mask of one layer, spread by the layers "
                      "around it")
     if _is_choice(ahead, leak, profile):
@@ -162,20 +177,57 @@ def _near(among, leak, distance):
     return reach if leak[within].mean() >= 0.95 and beyond.sum() >= 2 else 0
 
 
+def _joined(profile, leak):
+    """"joined" where the tokens of some documents reach all of some others, and nothing else leaks."""
+    found = []
+    of_outputs, of_inputs = np.unique(profile.ids[profile.ids >= 0]), np.unique(profile.ids[profile.tokens])
+    for output in of_outputs:
+        for source in of_inputs[of_inputs >= 0]:
+            if output == source:
+                continue
+            pairs = leak[np.ix_(profile.ids == output, profile.ids[profile.tokens] == source)]
+            if pairs.any() and not pairs.all():
+                return None
+            if pairs.any():
+                found.append((int(source), int(output)))
+    if not found or max(np.sum(profile.ids == one) for one in np.ravel(found)) < 3:
+        return None
+    able = sum(1 for output in of_outputs for source in of_inputs if output > source >= 0)
+    if len(found) >= able:  # all of them
+        return None
+    some = ", ".join(f"document {source} reaches all of {output}" for source, output in found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return Shape("joined", f"{some}: documents that the mask joins, or a number that two of them have")
+
+
 def _is_choice(among, leak, profile):
-    """Whether single outputs jump, and most others do not move."""
+    """Whether single outputs jump, others with other tokens, and most do not move."""
     if among.sum() < 12 or np.median(profile.amounts[leak]) < 30 * profile.floor:
         return False
     if leak[among].mean() >= 0.35:
         return False
-    columns = np.flatnonzero((leak & among).any(0))
-    # What fades or is a convolution moves the outputs nearest to a token first; a choice has gaps.
-    return columns.size > 0 and np.mean([_has_gaps(leak[among[:, one], one]) for one in columns]) >= 0.5
+    columns = [leak[:, one] & among[:, one] for one in np.flatnonzero((leak & among).any(0))]
+    # The cells of a mask are runs of outputs, the same with many tokens, or lie along diagonals.
+    outputs, tokens = np.nonzero(leak & among)
+    strides = np.gcd.reduce(np.abs(outputs - profile.tokens[tokens]))
+    same = max(sum((one == other).all() for other in columns) for one in columns) if columns else 0
+    alone = [_longest_run(one) <= 2 and _has_gaps(one[among[:, at]], profile.tokens[at] - np.flatnonzero(among[:, at]))
+             for one, at in zip(columns, np.flatnonzero((leak & among).any(0)))]
+    return bool(columns) and strides <= 1 and np.mean(alone) >= 0.5 and (len(columns) == 1 or same < 0.8 * len(columns))
 
 
-def _has_gaps(moved):
-    """Whether some output moves behind one that does not."""
-    return bool(moved.any()) and not moved[:np.flatnonzero(moved)[-1]].all()
+def _has_gaps(moved, distance):
+    """Whether some output moves that is farther than one that does not."""
+    nearest = moved[np.argsort(np.abs(distance), kind="stable")]
+    return not nearest[:np.flatnonzero(nearest)[-1]].all()
+
+
+def _longest_run(moved):
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], moved.astype(int), [0]])))
+    return int((edges[1::2] - edges[::2]).max(initial=0))
+
+
+def _is_run(moved):
+    return _longest_run(moved) == moved.sum()
 
 
 def _decay(pairs, amounts, distance):
@@ -192,6 +244,9 @@ def _decay(pairs, amounts, distance):
     if slope >= 0 or fits < 0.5 or -slope * np.ptp(far) < 3:
         return None
     half = -1 / slope
+    if half < 1:
+        return Shape("decay", f"the tokens just before, the less the farther, by half each {half:.2g} tokens: a convolution, a state "
+                     "that is not reset, or both", half_life=round(float(half), 3))
     return Shape("decay", f"all tokens before, the less the farther, by half each {half:.2g} tokens: a state that is not reset",
                  half_life=round(float(half), 3))
 

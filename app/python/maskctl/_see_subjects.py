@@ -104,6 +104,9 @@ class Function:
     def has(self, word):
         return False
 
+    def draws_differ(self, probe):
+        return False
+
     def tangents(self, changed, draw):
         jax = sys.modules["jax"]
         random = np.random.default_rng(draw).standard_normal(self.values.shape).astype(self.values.dtype)

@@ -18,6 +18,7 @@ class Torch:
 
     _other = None
     cached = False  # whether a module was seen to be given a cache
+    seed = 0  # of what a pass draws
     cheap_runs, everywhere = 4, "everywhere=True"
 
     def __init__(self, model, batch, kept=None):
@@ -49,17 +50,38 @@ class Torch:
     def _are_ids(self):
         return not (self.tokens.is_floating_point() or self.tokens.is_complex())
 
+    def _training(self):
+        return [(name, one) for name, one in self.model.named_modules() if one.training] if isinstance(self.model, torch.nn.Module) else []
+
     def _note_dropout(self):
-        drops = [one for one in _modules(self.model) if type(one).__name__.startswith("Dropout") and getattr(one, "p", 0) > 0]
-        trains = any(one.training for one in _modules(self.model))
-        if any(one.training for one in drops):
+        trains = self._training()
+        drops = [one for _, one in trains if type(one).__name__.startswith("Dropout") and getattr(one, "p", 0) > 0]
+        if drops:
             self.notes.append("dropout is on: each pass draws the same, and what it dropped is not seen; call model.eval() first")
         elif trains:
-            self.notes.append("the model is in training mode; dropout inside functions would not be noticed")
+            name, kind = trains[0][0], type(trains[0][1]).__name__
+            which = "the model" if not name else f"{len(trains)} modules, the first {name} ({kind})," if len(trains) > 1 else f"{name} ({kind})"
+            self.notes.append(f"{which} {'are' if name and len(trains) > 1 else 'is'} in training mode; dropout inside functions would not be noticed")
+
+    def draws_differ(self, probe):
+        """Whether outputs depend on random draws, which are others where copies run beside the batch."""
+        if not self._training():
+            return False
+        self.seed = 1
+        try:
+            again = probe.outputs(None)
+        finally:
+            self.seed = 0
+        differ = not np.array_equal(again, probe.plain, equal_nan=True)
+        if differ:
+            asked = "asked of those given only" if self.shape[0] > 1 else "not asked"
+            self.notes.append("outputs depend on random draws, which copies of the batch beside it would change: whether entries "
+                              f"share anything was {asked}; call model.eval() first")
+        return differ
 
     def call(self, arguments):
         arguments = {key: _own(one) for key, one in arguments.items()}
-        with _same_draws(), self.kept.undone():
+        with _same_draws(self.seed), self.kept.undone():
             out = self.model(arguments[""]) if "" in arguments else self.model(**arguments)
         out = first_array(out)
         self.dtype = str(out.dtype).removeprefix("torch.")
@@ -239,17 +261,17 @@ class Layer(Torch):
         given = [_own(one) for one in self.given]
         keywords = {key: _own(one) for key, one in self.keywords.items()}
         (given if isinstance(self.place, int) else keywords)[self.place] = arguments[""]
-        with _same_draws(), self.kept.undone():
+        with _same_draws(self.seed), self.kept.undone():
             out = first_array(self.model(*given, **keywords))
         self.dtype = str(out.dtype).removeprefix("torch.")
         return out
 
 
 @contextlib.contextmanager
-def _same_draws():
-    """Dropout draws the same in each pass."""
+def _same_draws(seed):
+    """Dropout draws the same in each pass of one seed."""
     with torch.random.fork_rng():
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         yield
 
 

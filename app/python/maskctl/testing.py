@@ -66,6 +66,8 @@ def _asked(mask, batches):
 
     cells = np.asarray(mask).any(1)
     segments = np.stack([_joined(one | one.T) for one in cells])
+    of_tokens = segments >= 0
+    segments[of_tokens] = np.unique(segments[of_tokens], return_inverse=True)[1]
     segments = np.broadcast_to(segments, (batches, *segments.shape[1:]))
     return {} if (segments < 0).all() else {"segments": segments, "causal": not np.triu(cells, 1).any()}
 
