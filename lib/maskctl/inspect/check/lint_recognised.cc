@@ -21,6 +21,8 @@
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree.h"
 #include "maskctl/mask/steps/window.h"
@@ -282,8 +284,9 @@ std::vector<Index> lengths_in(const PlanePtr& plane, recognition::KnownPlanes& p
   return {};
 }
 
-/// Whether a head sees what is near of all that another one sees, which a few steps make exactly: a
-/// window that cuts the answers off their prompt makes them look like documents.
+/// Whether a head sees what is near of all that another one sees, which a few steps make exactly,
+/// none of them for single tokens, rows or rectangles: a window that cuts the answers off their
+/// prompt makes them look like documents.
 bool is_window_of(const PlanePtr& head, const PlanePtr& other, recognition::KnownPlanes& planes) {
   if (combine(Op::kSub, head, other)->count() > 0) return false;
   const auto reach = recognition::diagonals(*head);
@@ -291,7 +294,10 @@ bool is_window_of(const PlanePtr& head, const PlanePtr& other, recognition::Know
   const PlanePtr near = diagonal_band(head->queries(), head->keys(), -farthest, farthest);
   if (combine(Op::kAnd, combine(Op::kSub, other, head), near)->count() > 0) return false;
   const Recognised found = recognise(Mask(other), {.guess = false}, planes);
-  return !found.irregular && found.residue.cells == 0;
+  return !found.irregular && found.residue.cells == 0 &&
+         std::ranges::none_of(found.chain, [](const Step& step) {
+           return step.is<step::Global>() || step.is<step::Region>();
+         });
 }
 
 /// Whether a head sees some of what another one sees, and that is exactly a tree, whose branches
