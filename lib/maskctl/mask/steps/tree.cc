@@ -106,8 +106,10 @@ bool is_ancestor(const Tree& rule, Index batch, Index token, Index key) {
 
 Meets meets(const Tree&) { return Meets::kKeeps; }
 
-/// Whether no stretch forks: then the tokens below each root are a document.
-bool are_documents(const Tree& rule) {
+/// Whether no stretch forks, so that the tokens below each root are a document, and these take
+/// turns after a token or two.
+bool are_interleaved(const Tree& rule) {
+  if (2 * std::ssize(rule.lens) < std::reduce(rule.lens.begin(), rule.lens.end())) return false;
   std::vector<bool> continued(rule.lens.size());
   for (std::size_t i = 0; i < rule.lens.size(); ++i) {
     const std::size_t before = as_size(rule.after[i]);
@@ -119,7 +121,7 @@ bool are_documents(const Tree& rule) {
 
 /// A stretch as long as the one before it, and one that continues the same stretch, say little.
 Index bits(const Tree& rule, const ArgumentBits& argument) {
-  if (rule.lens.empty() || are_documents(rule)) return argument.arguments();
+  if (rule.lens.empty() || are_interleaved(rule)) return argument.arguments();
   Index out = rule.align == Align::kUnset ? 0 : 1;
   for (std::size_t i = 0; i < rule.lens.size(); ++i) {
     const bool same = i > 0 && rule.lens[i] == rule.lens[i - 1];
