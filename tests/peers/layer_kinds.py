@@ -30,6 +30,14 @@ CHOICES = {"lfm2": {"layer_types": ["conv", "full_attention"]}, "granitemoehybri
 LISTS = ("layer_types", "layers_block_type", "mlp_layer_types")
 
 
+def without_cache(model):
+    """use_cache=False, where a model takes it, perhaps among arguments that it hands on."""
+    parameters = inspect.signature(model.forward).parameters
+    hands_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    takes = "use_cache" in parameters or (hands_on and hasattr(model.config, "use_cache"))
+    return {"use_cache": False} if takes else {}
+
+
 def layers_of(model):
     """The kind of each layer: what the config calls it, and the classes of the modules inside that hold numbers."""
     lists = [one for one in model.modules() if isinstance(one, torch.nn.ModuleList)]
@@ -74,7 +82,7 @@ def with_each_kind(model_type):
         try:
             one = made(model_type, layers, extra)[0]
             with torch.no_grad():
-                one(input_ids=torch.arange(3, 27)[None])
+                one(input_ids=torch.arange(3, 27)[None], **without_cache(one))
         except TimeoutError:
             raise
         except Exception as refused:  # the class wants other lists, or its sizes do not fit each other

@@ -5,7 +5,6 @@ padding; the future; without a cache. Writes the table of docs/stacks/packing.md
     peers/bin/python tests/peers/packing.py FACTS.json [TYPE...]    asks, and adds to the file
     peers/bin/python tests/peers/packing.py --page FACTS.json PAGE.md
 """
-import inspect
 import json
 import os
 import re
@@ -22,18 +21,10 @@ TOKENS = sum(LENGTHS)
 SECONDS = 120
 
 
-def without_cache(model):
-    """use_cache=False, where a model takes it, perhaps among arguments that it hands on."""
-    parameters = inspect.signature(model.forward).parameters
-    hands_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    takes = "use_cache" in parameters or (hands_on and hasattr(model.config, "use_cache"))
-    return {"use_cache": False} if takes else {}
-
-
 def facts_of(model_type):
     """{what was passed: what was seen} of a type."""
     import torch
-    from layer_kinds import with_each_kind
+    from layer_kinds import with_each_kind, without_cache
 
     import maskctl
 
@@ -189,7 +180,7 @@ def page(path, out):
             "shift": "the token at one distance", "unknown": "in no pattern that is known"}
     told = [f"* {said[kind]}: {', '.join(names)}" for kind, names in sorted(shapes.items())]
     lacking = [name for names in rows.values() for name in names if known["types"][name]["lacks"]]
-    head = head[:-1] + (f"; {len(lacking)} lack a kind: {', '.join(sorted(lacking))}:" if lacking else ":")
+    head = head[:-1] + (f"; not each kind of {', '.join(sorted(lacking))}:" if lacking else ":")
     of_flat = {"refused": "refused for want of a kernel", "leaks": "**leaks** all the same", "not taken": "no argument of the class",
                "apart": "apart"}
     flat = [f"* {of_flat[what]}: {', '.join(names)}" for what, names in sorted(packed.items())]

@@ -18,8 +18,8 @@ warnings.filterwarnings("ignore")
 
 import numpy as np
 import torch
-from layer_kinds import with_each_kind
-from packing import LENGTHS, SECONDS, TOKENS, too_long, without_cache
+from layer_kinds import with_each_kind, without_cache
+from packing import LENGTHS, SECONDS, TOKENS, too_long
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 import maskctl
