@@ -32,19 +32,22 @@ Json kit_json(const KitReport& report) {
   Json out{{"schema", "maskctl.kit/1"},
            {"library", report.library},
            {"dtype", name(report.dtype)},
+           {"version", MASKCTL_VERSION},
            {"seconds", report.seconds}};
   out["counts"] = {{"cases", report.cases.size()},
                    {"obeys", report.count(kit::Outcome::kObeys)},
                    {"another", report.count(kit::Outcome::kAnother)},
                    {"wrong", report.count(kit::Outcome::kWrong)},
                    {"refuses", report.count(kit::Outcome::kRefuses)},
+                   {"fails", report.count(kit::Outcome::kFails)},
                    {"timed_out", report.count(kit::Outcome::kTimedOut)},
                    {"undecided", report.count(kit::Outcome::kUndecided)},
                    {"skipped", report.count(kit::Outcome::kSkipped)}};
   if (report.baseline) {
     out["baseline"] = {{"file", report.baseline->file},
                        {"worse", report.count(kit::Change::kWorse)},
-                       {"better", report.count(kit::Change::kBetter)}};
+                       {"better", report.count(kit::Change::kBetter)},
+                       {"notes", report.baseline->notes}};
   } else {
     out["baseline"] = nullptr;
   }

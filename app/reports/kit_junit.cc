@@ -10,32 +10,42 @@ namespace {
 using kit::Outcome;
 
 /// The element inside of a test case: a failure is a wrong result, an error a result that there is
-/// not. What is allowed by a baseline is skipped, and so is no pass either.
+/// not. What a baseline allows is skipped, and so is no pass either.
 enum class Element : std::uint8_t { kNone, kFailure, kError, kSkipped };
 
 Element element_of(const KitReport& report, const JudgedCase& one) {
-  switch (one.verdict.outcome) {
-    case Outcome::kObeys:
-      return Element::kNone;
-    case Outcome::kSkipped:
-      if (!report.baseline) return Element::kSkipped;
-      break;
-    default:
-      break;
+  if (report.change(one) != kit::Change::kWorse) {
+    return one.verdict.outcome == Outcome::kObeys ? Element::kNone : Element::kSkipped;
   }
-  if (report.change(one) != kit::Change::kWorse) return Element::kSkipped;
-  const bool none = one.verdict.outcome == Outcome::kRefuses ||
-                    one.verdict.outcome == Outcome::kTimedOut ||
-                    one.verdict.outcome == Outcome::kSkipped;
-  return none ? Element::kError : Element::kFailure;
+  switch (one.verdict.outcome) {
+    case Outcome::kRefuses:
+    case Outcome::kFails:
+    case Outcome::kTimedOut:
+    case Outcome::kSkipped:
+      return Element::kError;
+    default:
+      return Element::kFailure;
+  }
+}
+
+/// What a case that obeys prints: what is better than in the baseline, and in which precision.
+std::string printed(const KitReport& report, const JudgedCase& one) {
+  std::string out = one.verdict.note;
+  if (const auto before = report.before(one); report.change(one) == kit::Change::kBetter) {
+    const std::string_view was =
+        before->outcome == Outcome::kObeys ? std::string_view(before->note) : name(before->outcome);
+    out += fmt::format("{}better: before: {}", out.empty() ? "" : "; ", was);
+  }
+  return out.empty() ? "" : fmt::format("<system-out>{}</system-out>", xml_escaped(out));
 }
 
 std::string text_of(const KitReport& report, const JudgedCase& one, Element element) {
-  const std::string text = xml_escaped(one.verdict.text);
-  const std::string_view outcome = name(one.verdict.outcome);
+  const bool obeys = one.verdict.outcome == Outcome::kObeys;
+  const std::string text = xml_escaped(obeys ? one.verdict.note : one.verdict.text);
+  const std::string_view outcome = obeys ? "lower precision" : name(one.verdict.outcome);
   switch (element) {
     case Element::kNone:
-      return "";
+      return printed(report, one);
     case Element::kFailure:
       return fmt::format("<failure type=\"{}\" message=\"{}\"/>", outcome, text);
     case Element::kError:
@@ -43,8 +53,18 @@ std::string text_of(const KitReport& report, const JudgedCase& one, Element elem
     case Element::kSkipped:
       break;
   }
-  if (!report.baseline) return fmt::format("<skipped message=\"{}\"/>", text);
   return fmt::format("<skipped message=\"{}: {}: {}\"/>", name(report.change(one)), outcome, text);
+}
+
+/// The baseline, and what is to be said of it.
+std::string properties_of(const KitReport& report) {
+  if (!report.baseline) return "";
+  const auto property = [](std::string_view name, const std::string& value) {
+    return fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, xml_escaped(value));
+  };
+  std::string out = property("baseline", report.baseline->file);
+  for (const std::string& note : report.baseline->notes) out += property("baseline.note", note);
+  return "    <properties>\n" + out + "    </properties>\n";
 }
 
 }  // namespace
@@ -66,8 +86,8 @@ std::string kit_junit(const KitReport& report) {
                   report.cases.size(), counts[1], counts[2], counts[3], report.seconds);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n"
-      "  <testsuite name=\"{1}\" {0}>\n{2}  </testsuite>\n</testsuites>\n",
-      all, xml_escaped(report.library), inside);
+      "  <testsuite name=\"{1}\" {0}>\n{2}{3}  </testsuite>\n</testsuites>\n",
+      all, xml_escaped(report.library), properties_of(report), inside);
 }
 
 }  // namespace maskctl::app

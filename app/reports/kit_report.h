@@ -25,6 +25,7 @@ struct KitChoice {
 struct KitBaseline {
   std::string file;
   std::map<std::string, kit::CaseVerdict, std::less<>> cases;
+  std::vector<std::string> notes = {};  // why it may not be what is wanted
 };
 
 struct JudgedCase {

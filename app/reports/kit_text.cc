@@ -59,14 +59,18 @@ std::string changes_text(const KitReport& report) {
               better = report.count(kit::Change::kBetter);
   std::string out = fmt::format("baseline  {}: {} worse, {} better\n",
                                 printable(report.baseline->file), worse, better);
+  for (const std::string& note : report.baseline->notes) {
+    out += fmt::format("  note    {}\n", printable(note, kMostText));
+  }
   for (const JudgedCase& one : report.cases) {
     const kit::Change change = report.change(one);
     if (change == kit::Change::kAsBefore) continue;
     const auto before = report.before(one);
-    const std::string text = printable(one.verdict.text, kMostText);
+    const kit::CaseVerdict& now = one.verdict;
+    const std::string text = printable(now.text.empty() ? now.note : now.text, kMostText);
     out += fmt::format("  {:<6}  {}: {}, now {}{}{}\n", name(change), one.id,
-                       before ? name(before->outcome) : "not in the baseline",
-                       name(one.verdict.outcome), text.empty() ? "" : ": ", text);
+                       before ? name(before->outcome) : "not in the baseline", name(now.outcome),
+                       text.empty() ? "" : ": ", text);
   }
   return out;
 }

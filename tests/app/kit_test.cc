@@ -83,10 +83,10 @@ END
   };
   CHECK(outcome_of("causal.square-1") == "refuses");
   CHECK(outcome_of("causal.square-2") == "wrong numbers");
-  CHECK(outcome_of("causal.square-3") == "refuses");
+  CHECK(outcome_of("causal.square-3") == "fails");
   CHECK(outcome_of("causal.square-4") == "skipped");
   CHECK(outcome_of("row.empty-1") == "obeys");
-  CHECK(outcome_of("row.empty-2") == "refuses");
+  CHECK(outcome_of("row.empty-2") == "fails");
   CHECK(contains(verdicts, "\"wrote an .npz without out; it has output\""));
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("kit run --judge: an output that cannot be read names no scratch file"
         sandbox.run("maskctl kit run --rule window.zero --judge '" + judge + "'");
     INFO(outcome.out << outcome.err);
     CHECK(outcome.status == 1);
-    CHECK(contains(outcome.out, "window.zero-1: refuses: "));
+    CHECK(contains(outcome.out, "window.zero-1: fails: "));
     CHECK_FALSE(contains(outcome.out, "/out.npz"));
     return outcome.out;
   };
@@ -121,6 +121,37 @@ TEST_CASE("kit run --judge: an output that cannot be read names no scratch file"
   CHECK(contains(text_of("echo text > {out}; true {case}"), "out.npz: "));
   CHECK(contains(text_of("cp samples/cross.npy {out}; : {case}"), "wrote an array without a name"));
   CHECK(contains(text_of("cp {case} {out}"), "wrote an .npz without out; it has key, query"));
+}
+
+TEST_CASE("kit run --judge: a signal is no refusal") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run("maskctl kit run --rule window.zero --judge 'kill -s SEGV $$; : {case} {out}'");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "window.zero-1: fails: ended by signal 11"));
+}
+
+TEST_CASE("kit judge: two files of a case are an error, and one of no case is said") {
+  const Sandbox sandbox;
+  const std::string chosen = "--rule causal.square-1";
+  REQUIRE(sandbox.run("maskctl -q kit make cases " + chosen).status == 0);
+  for (const std::string end : {"txt", "timeout", "failed"}) {
+    const Outcome both =
+        sandbox.run("rm -rf given; mkdir given; cp cases/*.npz given; echo no > " +
+                    ("given/causal.square-1." + end) + "; maskctl kit judge given " + chosen);
+    INFO(both.err);
+    CHECK(both.status == 2);
+    CHECK(contains(both.err, "given has causal.square-1.npz and causal.square-1." + end));
+  }
+  const Outcome unknown = sandbox.run(
+      "rm given/*; echo segv > given/causal.square-1.failed; touch "
+      "given/causal.square-2.npz given/causal.sqare-1.npz; maskctl kit judge given " +
+      chosen);
+  CHECK(unknown.status == 1);
+  CHECK(contains(unknown.out, "causal.square-1: fails: segv"));
+  CHECK(
+      contains(unknown.err, "1 file is not read, first causal.sqare-1.npz: no case has this name"));
 }
 
 TEST_CASE(
@@ -237,6 +268,62 @@ TEST_CASE("kit --baseline: what was so before is allowed, and what is worse fail
   CHECK(contains(junit, "tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"2\""));
   CHECK(contains(junit, "<skipped message=\"as before: refuses: no\"/>"));
   CHECK(contains(junit, "<failure type=\"wrong numbers\""));
+  CHECK(contains(judged("", "1", known + " --format junit").out,
+                 "<system-out>better: before: refuses</system-out>"));
+  const std::string none = sandbox
+                               .run(results_of("", "2") + "rm given/*-1.npz; maskctl kit judge " +
+                                    "given --format junit" + chosen)
+                               .out;
+  CHECK(contains(none, "errors=\"2\" skipped=\"0\""));
+  CHECK(contains(none, "<error type=\"skipped\" message=\"no result\"/>"));
+}
+
+TEST_CASE("kit --baseline: a lower precision than before is worse, in JUnit too") {
+  const Sandbox sandbox;
+  const std::string chosen = " --rule causal.square-2 ";
+  REQUIRE(sandbox.run("maskctl -q kit make cases" + chosen).status == 0);
+  const auto judged = [&](const std::string& dtype, const std::string& options) {
+    return sandbox.run(
+        "rm -rf given; mkdir given; /usr/bin/python3 -c \"import numpy; "
+        "numpy.savez('given/causal.square-2.npz', out=numpy.load("
+        "'cases/causal.square-2.npz')['expected_out'].astype('" +
+        dtype + "'))\"; maskctl kit judge given" + chosen + options);
+  };
+  spit(sandbox.work() / "full.json", judged("float32", "--json").out);
+  spit(sandbox.work() / "low.json", judged("float16", "--json").out);
+  const std::string note = "out holds float16 for arrays of float32, and is judged as that";
+  const Outcome worse = judged("float16", "--baseline full.json");
+  CHECK(worse.status == 1);
+  CHECK(contains(worse.out, "worse   causal.square-2: obeys, now obeys: " + note));
+  CHECK(contains(judged("float16", "--baseline full.json --format junit").out,
+                 "<failure type=\"lower precision\" message=\"" + note));
+  CHECK(contains(judged("float16", "--baseline low.json --format junit").out,
+                 "<system-out>" + note + "</system-out>"));
+  const Outcome better = judged("float32", "--baseline low.json");
+  CHECK(better.status == 0);
+  CHECK(contains(better.out, "0 worse, 1 better"));
+}
+
+TEST_CASE("kit --baseline: what makes a baseline doubtful is said") {
+  const Sandbox sandbox;
+  spit(sandbox.work() / "kit.json",
+       R"({"schema": "maskctl.kit/1", "dtype": "float32", "library": "theirs", "version": "0.0",
+           "cases": [{"id": "window.zero-1", "outcome": "refuses"},
+                     {"id": "window.none-7", "outcome": "refuses"}]})");
+  const Outcome text = sandbox.run("maskctl kit run --rule window.zero --baseline kit.json");
+  INFO(text.out);
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "  note    is of another library, theirs\n"));
+  CHECK(contains(text.out, "  note    was made by maskctl 0.0; this is "));
+  CHECK(contains(text.out, "  note    no case of it obeys, so it allows nearly everything\n"));
+  CHECK(contains(text.out, "  note    has 1 case that the kit does not have, first window.none-7"));
+  const std::string run = "maskctl kit run --rule window.zero --baseline kit.json --format ";
+  CHECK(contains(sandbox.run(run + "json").out, "\"is of another library, theirs\""));
+  CHECK(contains(sandbox.run(run + "junit").out,
+                 "<property name=\"baseline.note\" value=\"is of another library, theirs\"/>"));
+  REQUIRE(sandbox.run("maskctl kit run --rule window.zero --json > own.json").status == 0);
+  CHECK_FALSE(
+      contains(sandbox.run("maskctl kit run --rule window.zero --baseline own.json").out, "note"));
 }
 
 TEST_CASE("kit --baseline: a file that is none is one clear line") {
@@ -249,12 +336,15 @@ TEST_CASE("kit --baseline: a file that is none is one clear line") {
     CHECK(contains(outcome.err, line));
   };
   const std::string start = R"({"schema": "maskctl.kit/1", "dtype": "float32", "cases": [)";
-  refused("no json", "--baseline kit.json: no maskctl.kit/1; expected what --json of kit run");
+  refused("no json", "--baseline 'kit.json': no maskctl.kit/1; expected what --json");
   refused(R"({"schema": "maskctl.kit/1"})", "no maskctl.kit/1");
   refused(R"({"schema": "maskctl.kit/1", "dtype": "float16", "cases": []})",
-          "--baseline kit.json: was made of float16, not of float32; give its --dtype");
+          "--baseline 'kit.json': was made of float16, not of float32;");
   refused(start + R"({"id": "window.zero-1", "outcome": "fine"}]})",
           "the case 'window.zero-1' has the outcome 'fine'; expected one of maskctl.kit/1");
+  refused(start + R"({"id": "window.zero-1", "outcome": "obeys"},)" +
+              R"({"id": "window.zero-1", "outcome": "refuses"}]})",
+          "has the case 'window.zero-1' twice; expected one run of the kit");
   refused(start + "3]}", "the case '' has the outcome ''");
   CHECK(contains(sandbox.run("maskctl kit run --baseline none.json").err, "none.json"));
 }

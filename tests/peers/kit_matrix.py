@@ -66,8 +66,8 @@ LIBRARIES = {
 COMPILES = {"torch.flex.compiled", "transformers.flex_attention"}  # which take a core each
 CASE_SECONDS = 120
 MARKS = {"obeys": "yes", "another mask": "other", "wrong numbers": "wrong", "refuses": "no",
-         "timed out": "late", "undecided": "?", "skipped": "-"}
-WORST = ["another mask", "wrong numbers", "undecided", "timed out", "refuses", "skipped", "obeys"]
+         "fails": "fails", "timed out": "late", "undecided": "?", "skipped": "-"}
+WORST = ["another mask", "wrong numbers", "undecided", "fails", "timed out", "refuses", "skipped", "obeys"]
 BAD = ("another mask", "wrong numbers", "undecided")
 
 
@@ -174,14 +174,14 @@ def page(kit, answers, missing):
             f"mask{f' ({special})' if special else ''}. `tests/peers/kit_matrix.py` writes this page; "
             "`python -m maskctl.kit run --library torch.sdpa` prints all of a column.", "",
             "yes: obeys in all cases. other: applies another mask in one. wrong: wrong numbers. no: refuses one. "
-            f"late: takes more than {CASE_SECONDS} s for one. "
+            f"fails: crashes in one. late: takes more than {CASE_SECONDS} s for one. "
             "-: was not asked for one, since it gives no lse or gradients, or its time was over.", "",
-            "| library | version | obeys | other | wrong | refuses | late | not asked |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+            "| library | version | obeys | other | wrong | refuses | fails | late | not asked |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for name, answer in answers.items():
         counts = answer["counts"]
         text.append(f"| `{name}` | {version(kit, of[name][0])} | {counts['obeys']} of {counts['cases']} | {counts['another']} | "
-                    f"{counts['wrong'] + counts['undecided']} | {counts['refuses']} | {counts['timed_out']} | {counts['skipped']} |")
+                    f"{counts['wrong'] + counts['undecided']} | {counts['refuses']} | {counts['fails']} | {counts['timed_out']} | {counts['skipped']} |")
     text += [""] + [f"`{name}` was not asked: {why}." for name, why in missing.items()]
     text += ["", "## By sentence", "", "| | " + " | ".join(f"`{name}`" for name in names) + " |",
              "| --- |" + " --- |" * len(names)]

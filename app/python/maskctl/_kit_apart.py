@@ -12,7 +12,7 @@ import time
 from maskctl._kit_worker import NoAdapter
 
 SECONDS = 600  # for a case
-ENDS = (".npz", ".txt", ".timeout")  # of the files of a case: its results, its refusal, or that it took too long
+ENDS = (".npz", ".txt", ".failed", ".timeout")  # of the files of a case: its results, its refusal, or how it failed
 _START = 120  # at least, for what a library does when it is imported
 
 
@@ -67,7 +67,7 @@ class _Worker:
             status = self.process.wait(1)
         except subprocess.TimeoutExpired:
             return f"ran longer than {seconds} s", ".timeout"
-        return f"ended by signal {-status}" if status < 0 else f"exit status {status}", ".txt"
+        return f"ended by signal {-status}" if status < 0 else f"exit status {status}", ".failed"
 
 
 def _ask_some(asked, ids, timeout, deadline):
@@ -88,6 +88,8 @@ def _ask_some(asked, ids, timeout, deadline):
                 raise NoAdapter(why)
             while left:
                 done = worker.line(limit())
+                if done == "interrupted":
+                    raise KeyboardInterrupt
                 if done is None and limit() <= 0:
                     return  # the time of all is up, not that of the case
                 stem = os.path.join(asked["results"], left[0])
@@ -115,7 +117,7 @@ def ask_apart(library, cases, results, device="cpu", timeout=SECONDS, within=flo
     def lane(number):
         try:
             _ask_some(asked, ids[number::jobs], timeout, deadline)
-        except NoAdapter as error:
+        except (NoAdapter, KeyboardInterrupt) as error:
             failed.append(error)
 
     if jobs == 1:

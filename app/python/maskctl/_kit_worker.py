@@ -1,6 +1,6 @@
 """Asks one adapter for cases, in a process that _kit_apart.py may end: python _kit_worker.py FD, with the request as
 a line of JSON on standard input. What the process has done is a line on the descriptor FD each: "ready", the id
-of a case whose answer is written, or "error TEXT" where there is no adapter."""
+of a case whose answer is written, "interrupted", or "error TEXT" where there is no adapter."""
 
 import importlib
 import importlib.util
@@ -67,6 +67,7 @@ def adapter_named(name, device="cpu"):
         raise NoAdapter(f"no library {name!r}; there are {', '.join(ADAPTERS)}, and FILE.py:FUNCTION for your own")
     try:
         if place.endswith(".py"):
+            sys.path.insert(0, os.path.dirname(os.path.abspath(place)))  # as where Python runs the file
             spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
@@ -91,7 +92,11 @@ def results_of(given):
     if returned:
         raise TypeError(f"the adapter returned {returned}; expected an array or {{'out': ...}}")
     given = given if isinstance(given, dict) else {"out": given}
-    return {name: _array(one) for name, one in given.items() if one is not None}
+    arrays = {name: _array(one) for name, one in given.items() if one is not None}
+    for name, array in arrays.items():
+        if array.dtype.kind in "cOSUmM":
+            raise TypeError(f"{name} holds {array.dtype}; expected floats")
+    return arrays
 
 
 def _array(given):
@@ -103,18 +108,26 @@ def _array(given):
 
 
 def ask(adapter, cases, folder, done=lambda id: None):
-    """Writes what an adapter gives for each case, or why it refuses, for `maskctl kit judge`."""
+    """Writes what an adapter gives for each case, why it refuses or how it fails, for `maskctl kit judge`."""
     for case in cases:
         stem = os.path.join(folder, case.id)
+        start = time.perf_counter()
         try:
-            start = time.perf_counter()
-            given = results_of(adapter(case))
-            np.savez(stem + ".npz", **{**given, "seconds": time.perf_counter() - start})
-        except (Exception, SystemExit) as error:  # whatever a library says no with is its refusal
-            if os.path.exists(stem + ".npz"):
-                os.remove(stem + ".npz")
-            with open(stem + ".txt", "w") as file:
-                file.write(message(error))
+            given, end, said = adapter(case), None, None
+        except Exception as error:  # whatever a library says no with is its refusal
+            end, said = ".txt", message(error)
+        except SystemExit as error:
+            end, said = ".failed", message(error)
+        if end is None:
+            try:
+                np.savez(stem + ".npz", **{**results_of(given), "seconds": time.perf_counter() - start})
+            except Exception as error:  # there is nothing to judge
+                if os.path.exists(stem + ".npz"):
+                    os.remove(stem + ".npz")
+                end, said = ".failed", message(error)
+        if end is not None:
+            with open(stem + end, "w") as file:
+                file.write(said)
         done(case.id)
 
 
@@ -135,7 +148,10 @@ def main():
         return
     print("ready", file=report)
     cases = read_cases(asked["cases"], asked["device"], set(asked["ids"]))
-    ask(adapter, cases, asked["results"], lambda id: print(id, file=report))
+    try:
+        ask(adapter, cases, asked["results"], lambda id: print(id, file=report))
+    except KeyboardInterrupt:
+        print("interrupted", file=report)
     os._exit(0)  # threads that a library has left behind do not hold up the kit
 
 

@@ -10,6 +10,7 @@ it raises is a refusal. The cases, their meaning and every verdict are those of 
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 
@@ -22,10 +23,14 @@ from maskctl._kit_worker import NoAdapter, ask, checked
 __all__ = ["Case", "Unsupported", "cases", "judge"]
 
 
+def _listed(chosen):
+    return [chosen] if isinstance(chosen, str) else list(chosen)
+
+
 def cases(dtype="f32", rule=(), without=(), device="cpu"):
     """The cases one after another; options as those of `maskctl kit`."""
     with tempfile.TemporaryDirectory() as folder:
-        command("kit", "make", folder, dtype=dtype, rule=list(rule), without=list(without))
+        command("kit", "make", folder, dtype=dtype, rule=_listed(rule), without=_listed(without))
         yield from read_cases(folder, device)
 
 
@@ -33,14 +38,14 @@ def judge(adapter, library=None, dtype="f32", rule=(), without=(), device="cpu",
     """The answer of `maskctl kit judge` about an adapter; true if all cases obey.
 
     A function is asked in this process. The name of one, such as "torch.sdpa" or "mine.py:attend", is asked
-    in another, where a case may take `timeout` seconds (600). `baseline` is a file of what --json printed before:
-    what is as it was then, or better, is allowed.
+    in another, where a case may take `timeout` seconds (600). `baseline` is a file of what format="json" printed
+    before: what is as it was then, or better, is allowed. `rule` and `without` are one id or more.
     """
     apart = isinstance(adapter, str)
     if timeout is not None and not apart:
         raise Error("timeout: a function runs in this process, which cannot end it; give its name, as 'mine.py:attend'")
     library = library or (adapter if apart else getattr(adapter, "__name__", type(adapter).__name__))
-    chosen = {"dtype": dtype, "rule": list(rule), "without": list(without)}
+    chosen = {"dtype": dtype, "rule": _listed(rule), "without": _listed(without)}
     with tempfile.TemporaryDirectory() as folder:
         made, results = (os.path.join(folder, name) for name in ("cases", "results"))
         os.mkdir(results)
@@ -64,6 +69,12 @@ def _seconds(text):
     return value
 
 
+def _in_options(message):
+    """A message that names arguments of Python, in the options of the shell."""
+    message = re.sub(r"\bjson=", "--format json", message)
+    return re.sub(r"\b(rule|without|dtype|baseline)=(?=(')?)", lambda m: f"--{m[1]}{' ' if m[2] else ''}", message)
+
+
 def main(words=None):
     parser = argparse.ArgumentParser("python -m maskctl.kit", description="Asks a library what its masks mean.")
     parser.add_argument("action", choices=["run"])
@@ -85,8 +96,10 @@ def main(words=None):
     try:
         answer = judge(library, **asked)
     except (Error, OSError) as error:
-        print(f"maskctl.kit: {error}", file=sys.stderr)
+        print(f"maskctl.kit: {_in_options(str(error))}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     print(answer)
     return answer.status
 

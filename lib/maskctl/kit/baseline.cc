@@ -1,9 +1,11 @@
 #include "maskctl/kit/baseline.h"
 
+#include "maskctl/base/text.h"
+
 namespace maskctl::kit {
 namespace {
 
-/// How bad an outcome is. Nothing is as bad as a skip, which hides whatever there is.
+/// How bad an outcome is. None of those that are no answer, or a wrong one, is milder than another.
 int badness(Outcome outcome) {
   switch (outcome) {
     case Outcome::kObeys:
@@ -12,15 +14,39 @@ int badness(Outcome outcome) {
       return 1;
     case Outcome::kRefuses:
       return 2;
+    case Outcome::kFails:
     case Outcome::kTimedOut:
-      return 3;
     case Outcome::kAnother:
     case Outcome::kWrong:
-      return 4;
     case Outcome::kSkipped:
       break;
   }
-  return 5;
+  return 3;
+}
+
+/// The change between two verdicts of the same outcome.
+Change change_within(const CaseVerdict& before, const CaseVerdict& now) {
+  const auto worse_if = [](bool worse) { return worse ? Change::kWorse : Change::kAsBefore; };
+  if (now.outcome == Outcome::kAnother) return worse_if(before.text != now.text);
+  if (now.outcome == Outcome::kWrong) return worse_if(cause_of(before.text) != cause_of(now.text));
+  if (now.note == before.note) return Change::kAsBefore;
+  return now.note.empty() ? Change::kBetter : Change::kWorse;
+}
+
+/// The end of the number that begins at `at`: of "1.5e-3" or of the range "3-17".
+std::size_t end_of_number(std::string_view text, std::size_t at) {
+  const auto digit = [text](std::size_t i) { return i < text.size() && is_digit(text[i]); };
+  while (digit(at)) {
+    while (digit(at)) ++at;
+    const bool sign = at < text.size() && text[at] == 'e' && at + 1 < text.size() &&
+                      (text[at + 1] == '-' || text[at + 1] == '+');
+    const std::size_t mark = sign ? 2 : 1;
+    const bool joins =
+        at < text.size() && std::string_view("e.,-").find(text[at]) != std::string_view::npos;
+    if (!joins || !digit(at + mark)) break;
+    at += mark;
+  }
+  return at;
 }
 
 }  // namespace
@@ -30,15 +56,30 @@ std::string_view name(Change change) {
   return kNames[static_cast<std::size_t>(change)];
 }
 
-Change change(const std::optional<CaseVerdict>& before, const CaseVerdict& now) {
-  const Outcome then = before ? before->outcome : Outcome::kObeys;
-  if (now.outcome == then) {
-    const bool other_mask = then == Outcome::kAnother && before->text != now.text;
-    return other_mask ? Change::kWorse : Change::kAsBefore;
+std::string cause_of(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (is_digit(text[at])) {
+      at = end_of_number(text, at);
+      out += '#';
+      continue;
+    }
+    const std::size_t close = text[at] == '(' ? text.find(')', at) : text.npos;
+    const std::string_view inside = text.substr(at, close == text.npos ? 0 : close - at);
+    if (inside.find_first_of("0123456789") != inside.npos) {
+      at = close + 1;  // which rows or cells
+      if (out.ends_with(' ')) out.pop_back();
+      continue;
+    }
+    out += text[at++];
   }
-  // A case that was skipped says something now; that it is wrong is news.
-  const int most = then == Outcome::kSkipped ? badness(Outcome::kTimedOut) : badness(then) - 1;
-  return badness(now.outcome) <= most ? Change::kBetter : Change::kWorse;
+  return out;
+}
+
+Change change(const std::optional<CaseVerdict>& before, const CaseVerdict& now) {
+  if (!before) return now.outcome == Outcome::kObeys ? Change::kAsBefore : Change::kWorse;
+  if (now.outcome == before->outcome) return change_within(*before, now);
+  return badness(now.outcome) < badness(before->outcome) ? Change::kBetter : Change::kWorse;
 }
 
 }  // namespace maskctl::kit

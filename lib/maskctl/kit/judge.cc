@@ -14,8 +14,9 @@ namespace {
 using attention::NamedResults;
 using attention::Verdict;
 
-constexpr std::string_view kOutcomeNames[kOutcomes] = {
-    "obeys", "another mask", "wrong numbers", "refuses", "timed out", "undecided", "skipped"};
+constexpr std::string_view kOutcomeNames[kOutcomes] = {"obeys",     "another mask", "wrong numbers",
+                                                       "refuses",   "fails",        "timed out",
+                                                       "undecided", "skipped"};
 
 /// The names of the results that a rule is judged by.
 std::vector<std::string> judged_names(Asks asks) {
@@ -87,7 +88,7 @@ NamedResults run_backend(const MadeCase& made, attention::Backend backend) {
 }
 
 CaseVerdict judge(const MadeCase& made, NamedResults given) {
-  if (!given.contains("out")) return {Outcome::kRefuses, "no out was given"};
+  if (!given.contains("out")) return {Outcome::kFails, "no out was given"};
   const std::vector<std::string> names = judged_names(made.rule->asks);
   for (const std::string& name : names) {
     if (!given.contains(name)) return {Outcome::kSkipped, fmt::format("no {} was given", name)};
@@ -97,7 +98,7 @@ CaseVerdict judge(const MadeCase& made, NamedResults given) {
   });
   for (const auto& [name, array] : given) {
     if (is_floating(array.dtype())) continue;
-    return {Outcome::kWrong,
+    return {Outcome::kFails,
             fmt::format("{} holds {}; expected floats", name, maskctl::name(array.dtype()))};
   }
   attention::JudgedCall call;

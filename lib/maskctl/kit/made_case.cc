@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "maskctl/base/error.h"
@@ -85,6 +86,15 @@ Tensor numbers(const std::string& id, std::string_view name, std::vector<Index> 
 
 std::string case_id(const Rule& rule, std::size_t number) {
   return fmt::format("{}-{}", rule.id, number + 1);
+}
+
+bool is_case_id(std::string_view id) {
+  return std::ranges::any_of(all_rules(), [id](const Rule* rule) {
+    for (std::size_t i = 0; i < rule->cases.size(); ++i) {
+      if (case_id(*rule, i) == id) return true;
+    }
+    return false;
+  });
 }
 
 MadeCase make_case(const Rule& rule, std::size_t number, DType dtype) {

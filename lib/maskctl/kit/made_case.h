@@ -20,6 +20,8 @@ Tensor numbers(const std::string& id, std::string_view name, std::vector<Index> 
 
 /// The rule's id, "-", and the number of the case from 1, which is `number` + 1: "causal.square-1".
 std::string case_id(const Rule& rule, std::size_t number);
+/// Whether a case has this id.
+bool is_case_id(std::string_view id);
 
 struct MadeCase {
   std::string id;  // case_id()

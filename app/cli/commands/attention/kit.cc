@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "app/cli/commands/attention/call.h"
@@ -21,6 +24,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/stopwatch.h"
+#include "maskctl/base/text.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/kit/judge.h"
 
@@ -116,12 +120,12 @@ struct Asked {
   double seconds = 0;
 };
 
-/// The verdict on results in a file. One that cannot be read has no output.
+/// The verdict on results in a file. A library that wrote none that can be read has failed.
 Asked judge_file(const MadeCase& made, const std::string& path, const Session& session) {
   const std::filesystem::path file = path;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
-    return {{Outcome::kRefuses, fmt::format("wrote no {}", file.filename().string())}};
+    return {{Outcome::kFails, fmt::format("wrote no {}", file.filename().string())}};
   }
   GivenResults given;
   try {
@@ -131,20 +135,58 @@ Asked judge_file(const MadeCase& made, const std::string& path, const Session& s
     if (const std::size_t at = text.find(path); at != text.npos) {
       text.replace(at, path.size(), file.filename().string());
     }
-    return {{Outcome::kRefuses, text}};
+    return {{Outcome::kFails, text}};
   }
   return {kit::judge(made, std::move(given.results)), given.seconds};
 }
 
+/// How the files of a case end that has no results, and what they say.
+constexpr std::pair<std::string_view, Outcome> kEnds[] = {
+    {".txt", Outcome::kRefuses}, {".failed", Outcome::kFails}, {".timeout", Outcome::kTimedOut}};
+constexpr std::string_view kAllEnds[] = {".npz", ".txt", ".failed", ".timeout"};
+
+/// The only file of a case in the folder; nothing if there is none. Throws Error(kInvalidArgument)
+/// for two, which say different things.
+std::optional<std::string> answer_file(const KitOptions& options, const std::string& id) {
+  std::optional<std::string> out;
+  for (const std::string_view end : kAllEnds) {
+    const std::string file = id + std::string(end);
+    std::error_code ignored;
+    if (!std::filesystem::exists(in_folder(options, file), ignored)) continue;
+    if (out) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("kit judge: {} has {} and {}; expected one file of a case, remove "
+                              "the old one",
+                              printable(options.folder), *out, file));
+    }
+    out = file;
+  }
+  return out;
+}
+
 Asked verdict_in_folder(const KitOptions& options, const MadeCase& made, const Session& session) {
-  const std::string results = in_folder(options, made.id + ".npz");
-  const std::string refusal = in_folder(options, made.id + ".txt");
-  const std::string late = in_folder(options, made.id + ".timeout");
-  std::error_code ignored;
-  if (std::filesystem::exists(results, ignored)) return judge_file(made, results, session);
-  if (std::filesystem::exists(refusal, ignored)) return {{Outcome::kRefuses, text_in(refusal)}};
-  if (std::filesystem::exists(late, ignored)) return {{Outcome::kTimedOut, text_in(late)}};
-  return {{Outcome::kSkipped, "no result"}};
+  const std::optional<std::string> file = answer_file(options, made.id);
+  if (!file) return {{Outcome::kSkipped, "no result"}};
+  const std::string path = in_folder(options, *file);
+  for (const auto& [end, outcome] : kEnds) {
+    if (file->ends_with(end)) return {{outcome, text_in(path)}};
+  }
+  return judge_file(made, path, session);
+}
+
+/// Says which results in a folder are of no case.
+void note_unknown(const KitOptions& options, Session& session) {
+  std::set<std::string> unknown;
+  std::error_code failed;
+  for (const auto& file : std::filesystem::directory_iterator(options.folder, failed)) {
+    if (file.path().extension() != ".npz") continue;
+    if (!kit::is_case_id(file.path().stem().string()))
+      unknown.insert(file.path().filename().string());
+  }
+  if (unknown.empty()) return;
+  session.note(fmt::format("{} not read, first {}: no case has this name",
+                           counted(std::ssize(unknown), "file is", "files are"),
+                           printable(*unknown.begin())));
 }
 
 /// Asks a command: files to files.
@@ -178,6 +220,7 @@ class Program {
                   fmt::format("--judge '{}': {}; expected a command that the shell can start",
                               printable(command_), printable(end.text)));
     }
+    if (end.status < 0) return {{Outcome::kFails, end.text}};  // by a signal
     if (end.status != 0) return {{Outcome::kRefuses, end.text}};
     return {judge_file(made, out, session_).verdict};
   }
@@ -197,7 +240,7 @@ Answer report_of(const KitOptions& options, const std::string& library, Session&
   report.library = options.library.empty() ? library : options.library;
   report.dtype = options.dtype;
   if (!options.baseline.empty()) {
-    report.baseline = read_kit_baseline(options.baseline, options.dtype);
+    report.baseline = read_kit_baseline(options.baseline, options.dtype, report.library);
   }
   const Stopwatch watch;
   const double all = static_cast<double>(chosen_cases(options).size());
@@ -226,6 +269,7 @@ Answer judge(const KitOptions& options, Session& session) {
                             "of each case, as `maskctl kit make` names it",
                             printable(options.folder)));
   }
+  note_unknown(options, session);
   return report_of(options, options.folder, session,
                    [&](const MadeCase& made) { return verdict_in_folder(options, made, session); });
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
 #include "maskctl/base/text_file.h"
 
 namespace maskctl::app {
@@ -23,12 +25,35 @@ std::string text_of(const Parsed& object, const char* field) {
 }
 
 [[noreturn]] void refuse(Errc code, const std::string& path, const std::string& why) {
-  throw Error(code, fmt::format("--baseline {}: {}", printable(path), why));
+  throw Error(code, fmt::format("--baseline '{}': {}", printable(path), why));
+}
+
+/// What is to be said of a baseline: of whom it is, and what it cannot tell.
+std::vector<std::string> notes_of(const KitBaseline& baseline, const std::string& library,
+                                  const std::string& version, const std::string& asked) {
+  std::vector<std::string> out;
+  if (library != asked) out.push_back(fmt::format("is of another library, {}", library));
+  if (!version.empty() && version != MASKCTL_VERSION) {
+    out.push_back(fmt::format("was made by maskctl {}; this is {}", version, MASKCTL_VERSION));
+  }
+  const auto obeys = [](const auto& one) { return one.second.outcome == kit::Outcome::kObeys; };
+  if (std::ranges::none_of(baseline.cases, obeys)) {
+    out.push_back("no case of it obeys, so it allows nearly everything");
+  }
+  std::vector<std::string> unknown;
+  for (const auto& [id, verdict] : baseline.cases) {
+    if (!kit::is_case_id(id)) unknown.push_back(id);
+  }
+  if (!unknown.empty()) {
+    out.push_back(fmt::format("has {} that the kit does not have, first {}",
+                              counted(std::ssize(unknown), "case"), unknown.front()));
+  }
+  return out;
 }
 
 }  // namespace
 
-KitBaseline read_kit_baseline(const std::string& path, DType dtype) {
+KitBaseline read_kit_baseline(const std::string& path, DType dtype, const std::string& library) {
   const Parsed all =
       Parsed::parse(read_text_file(path, kMostBytes, "the baseline"), nullptr, false);
   if (text_of(all, "schema") != "maskctl.kit/1" || !all.contains("cases") ||
@@ -50,8 +75,14 @@ KitBaseline read_kit_baseline(const std::string& path, DType dtype) {
              fmt::format("the case '{}' has the outcome '{}'; expected one of maskctl.kit/1",
                          printable(id), printable(outcome)));
     }
-    out.cases[id] = {*known, text_of(one, "text")};
+    const bool first =
+        out.cases.insert({id, {*known, text_of(one, "text"), text_of(one, "note")}}).second;
+    if (!first) {
+      refuse(Errc::kFormat, path,
+             fmt::format("has the case '{}' twice; expected one run of the kit", printable(id)));
+    }
   }
+  out.notes = notes_of(out, text_of(all, "library"), text_of(all, "version"), library);
   return out;
 }
 
