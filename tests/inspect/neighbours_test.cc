@@ -6,6 +6,7 @@
 #include <string>
 
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/document.h"
@@ -92,6 +93,26 @@ TEST_CASE("neighbours: the other alignment and reversed heads are among them") {
   REQUIRE(named(heads, "heads in reverse"));
   CHECK(named(heads, "heads in reverse")->plane(0, 0)->count() ==
         causal_window(30, kUnbounded).count());
+}
+
+TEST_CASE("neighbours: keys at a side that are not read are named, not a mask that moved") {
+  const Mask full(full_plane(50, 81));
+  const auto usual = neighbours(full);
+  const auto rare = rare_neighbours(full, nullptr, usual);
+  const auto check = [](const std::vector<Neighbour>& all, const char* text, Range read) {
+    INFO(text);
+    REQUIRE(named(all, text));
+    CHECK(same(*named(all, text), Mask(key_ranges(50, 81, std::vector{read}))));
+  };
+  check(usual, "key 80 not read", {0, 80});
+  check(usual, "key 0 not read", {1, 81});
+  check(rare, "keys 64-80 not read", {0, 64});
+  check(rare, "keys 79-80 not read", {0, 79});
+  for (const auto* all : {&usual, &rare}) {
+    CHECK(std::ranges::none_of(
+        *all, [](const Neighbour& one) { return one.text.find("moved by") != std::string::npos; }));
+  }
+  CHECK(named(rare_neighbours(causal_window(40, 7), nullptr, {}), "moved by 2 keys to the left"));
 }
 
 }  // namespace

@@ -164,6 +164,22 @@ TEST_CASE("judge: noise obeys no mask, and one leaking row of small weight is fo
   CHECK(judgement.verdict == Verdict::kNone);
 }
 
+TEST_CASE("judge: beside a noise of percents no other mask is named") {
+  const VerifyRequest request = request_for(window(100));
+  VerifyRequest noisy = request;
+  Tensor& values = noisy.arguments.arrays.at("value");
+  const Tensor noise = random_normal(values.shape(), 77);
+  for (Index e = 0; e < values.elements(); ++e) {
+    values.as<float>()[as_size(e)] *= 1 + 0.1F * noise.as<float>()[as_size(e)];
+  }
+  for (const Index left : {100, 101, 130}) {
+    const Judgement judgement = judge_results({request}, made(noisy, window(left))).judgement;
+    INFO(left << ": " << judgement.text << " (" << judgement.where << ")");
+    CHECK(judgement.verdict != Verdict::kAnother);
+    CHECK(judgement.verdict != Verdict::kObeys);
+  }
+}
+
 TEST_CASE("judge: a lower precision of products is named, and a tolerance allows it") {
   VerifyRequest request = request_for(window(100));
   VerifyRequest rounded = request;

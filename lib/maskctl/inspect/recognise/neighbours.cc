@@ -68,6 +68,25 @@ Mask shifted(const Mask& mask, Index by) {
   });
 }
 
+/// The rows of a plane that have an open cell.
+std::vector<Range> used_rows(const PlanePtr& plane) {
+  std::vector<Range> out;
+  plane->row_sizes({0, plane->queries()}, [&out](Range rows, const Plane::RowSize& size) {
+    if (size.keys > 0) append_range(out, rows);
+  });
+  return out;
+}
+std::vector<Range> used_keys(const PlanePtr& plane) {
+  return used_rows(transposed(Mask(plane)).plane(0, 0));
+}
+
+Mask without_keys(const Mask& mask, Range keys) {
+  const std::vector<Range> ranges{keys};
+  return zip(Op::kSub, mask, Mask(key_ranges(mask.queries(), mask.keys(), ranges)));
+}
+
+std::string not_read(Range keys) { return range_words(keys, "key") + " not read"; }
+
 Mask reversed(const Mask& mask, bool heads) {
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
     return heads ? mask.plane(b, mask.heads() - 1 - h) : mask.plane(mask.batch() - 1 - b, h);
@@ -95,6 +114,7 @@ class Finder {
       for (std::size_t i = 0; i < chain->size(); ++i) of_single_queries(*chain, i);
     }
     without_own_keys();
+    without_last_tiles();
     far_shifts();
     of_one_plane(mask_.batch(), "batch entry", "",
                  [this](Index n, Index, Index h) { return mask_.plane(n, h); });
@@ -219,13 +239,45 @@ class Finder {
     }
   }
 
+  /// Adds the mask without the keys beyond the last full tile of those that are read.
+  void without_last_tiles() {
+    for (const Index tile : {64, 128, 32, 16}) {
+      std::set<std::pair<Index, Index>> closed;
+      const Mask without = mask_.map([&closed, tile](const PlanePtr& plane) {
+        const std::vector<Range> used = used_keys(plane);
+        const Index end = used.empty() ? 0 : used.back().end, full = end / tile * tile;
+        if (full == 0 || full == end) return plane;
+        closed.insert({full, end});
+        return without_keys(Mask(plane), {full, end}).plane(0, 0);
+      });
+      if (closed.empty()) continue;
+      put(closed.size() == 1
+              ? not_read({closed.begin()->first, closed.begin()->second})
+              : fmt::format("the keys beyond the last full tile of {} not read", tile),
+          without);
+    }
+  }
+
+  /// Adds the mask with all cells moved by `by` keys. Where that only closes keys at a side, as it
+  /// does to a full mask, these are named.
+  void put_moved(Index by) {
+    const Index n = std::min(std::abs(by), mask_.keys());
+    const Range side = by < 0 ? Range{mask_.keys() - n, mask_.keys()} : Range{0, n};
+    const Mask moved = shifted(mask_, by);
+    const std::string keys = n == 1 ? "a key" : fmt::format("{} keys", n);
+    put(differing_cells(moved, without_keys(mask_, side)) == 0
+            ? not_read(side)
+            : fmt::format("moved by {} to the {}", keys, by < 0 ? "left" : "right"),
+        moved);
+  }
+
   /// Adds the mask moved by powers of 2 of keys.
   void far_shifts() {
     constexpr Index kFarthest = 128;
     if (mask_.cells() > kMostDenseCells) return;
     for (Index by = 2; by <= std::min(kFarthest, mask_.keys() - 1); by *= 2) {
-      put(fmt::format("moved by {} keys to the right", by), shifted(mask_, by));
-      put(fmt::format("moved by {} keys to the left", by), shifted(mask_, -by));
+      put_moved(by);
+      put_moved(-by);
     }
   }
 
@@ -243,17 +295,9 @@ class Finder {
 
   /// The cells of batch entry n where batch entry b has an open cell in the row and in the column.
   PlanePtr in_used(Index n, Index b, Index h) const {
-    const auto used = [](const PlanePtr& plane) {
-      std::vector<Range> out;
-      plane->row_sizes({0, plane->queries()}, [&out](Range rows, const Plane::RowSize& size) {
-        if (size.keys > 0) append_range(out, rows);
-      });
-      return out;
-    };
     const PlanePtr own = mask_.plane(b, h);
-    const Mask rows(query_ranges(mask_.queries(), mask_.keys(), used(own)));
-    const Mask columns(
-        key_ranges(mask_.queries(), mask_.keys(), used(transposed(Mask(own)).plane(0, 0))));
+    const Mask rows(query_ranges(mask_.queries(), mask_.keys(), used_rows(own)));
+    const Mask columns(key_ranges(mask_.queries(), mask_.keys(), used_keys(own)));
     return zip(Op::kAnd, zip(Op::kAnd, Mask(mask_.plane(n, h)), rows), columns).plane(0, 0);
   }
 
@@ -297,8 +341,8 @@ class Finder {
     if (mask_.heads() > 1) put("heads in reverse", reversed(mask_, true));
     if (mask_.batch() > 1) put("batch entries in reverse", reversed(mask_, false));
     if (mask_.cells() > kMostDenseCells || mask_.keys() < 2) return;
-    put("moved by a key to the right", shifted(mask_, 1));
-    put("moved by a key to the left", shifted(mask_, -1));
+    put_moved(1);
+    put_moved(-1);
   }
 
   const Mask& mask_;
