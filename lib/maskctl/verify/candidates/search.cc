@@ -173,6 +173,19 @@ class Search {
   Judgement found_;
 };
 
+/// Judges the output by itself where nothing fits all results, nor the output among them: other
+/// candidates are for an output than for gradients.
+void judge_output_alone(const JudgedCall& call, const NamedResults& given, Judgement& judgement) {
+  const auto part = std::ranges::find(judgement.parts, "out", &ArrayJudgement::array);
+  if (part == judgement.parts.end() || part->judgement.verdict != Verdict::kNone) return;
+  const NamedResults output{*given.find("out")};
+  Trial trial(call.request, output);
+  Judgement alone = Search(call, trial).run();
+  if (alone.verdict == Verdict::kNone) return;
+  part->judgement = std::move(alone);
+  std::rotate(judgement.parts.begin(), part, part + 1);  // the cause, before what it makes wrong
+}
+
 }  // namespace
 
 GivenReport judge_results(JudgedCall call, const NamedResults& given) {
@@ -180,6 +193,7 @@ GivenReport judge_results(JudgedCall call, const NamedResults& given) {
   request.declared = applied_mask(request);
   Trial trial(request, given);
   GivenReport out{trial.checks(), Search(call, trial).run()};
+  judge_output_alone(call, given, out.judgement);
   if (!out.judgement.nan_rows.empty()) {
     out.judgement.nan_keys = nan_keys(*request.operation, request.arguments);
   }

@@ -212,6 +212,10 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   if (!can_solve(call, given)) return out;
   out.next = next_question(judgement);
   if (judgement.verdict != Verdict::kNone || !judgement.nan_rows.empty()) return out;
+  const bool other_call = std::ranges::any_of(judgement.parts, [](const auto& part) {
+    return part.array == "out" && part.judgement.verdict == Verdict::kOtherCall;
+  });
+  if (other_call) return out;  // which no mask explains
   constexpr double kMostWork = 2e10;
   NamedResults used{*given.find("out")};
   // An lse that shows a mistake of its own gives no equations for the mask.
