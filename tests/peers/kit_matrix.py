@@ -168,11 +168,12 @@ def page(kit, answers, missing):
     rules = next(iter(answers.values()))["rules"]
     dtype = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[kit.dtype]
     special = "; ".join(f"`{name}`: {of[name][1]}" for name in names if of[name][1])
-    text = ["# What libraries do with a mask", "",
+    beside = ("[On a GPU](matrix-gpu.md) others were asked." if kit.device == "cpu" else "[matrix.md](matrix.md) has what a CPU gives.")
+    text = [f"# What libraries do with a mask{' on a GPU' if kit.device == 'cuda' else ''}", "",
             "You want to know what a library does with your mask before you run it. Each was asked for each "
             f"sentence of [semantics.md](../semantics.md), {where(kit)} in {dtype}, by an adapter that gives it a dense "
             f"mask{f' ({special})' if special else ''}. `tests/peers/kit_matrix.py` writes this page; "
-            "`python -m maskctl.kit run --library torch.sdpa` prints all of a column.", "",
+            f"`python -m maskctl.kit run --library torch.sdpa` prints all of a column. {beside}", "",
             "yes: obeys in all cases. other: applies another mask in one. wrong: wrong numbers. no: refuses one. "
             f"fails: crashes in one. late: takes more than {CASE_SECONDS} s for one. "
             "-: was not asked for one, since it gives no lse or gradients, or its time was over.", "",

@@ -100,7 +100,7 @@ def figures(types):
         beside = statistics.median(fact["passes"] for fact in ran.values())
         passes = [fact.get("one by one", fact["passes"]) for fact in ran.values()]
         clean = [fact.get("one by one", fact["passes"]) for fact in ran.values() if not fact["leaks"]]
-        print(f"{name}: questions in {statistics.median(passes)} passes (without a leak {statistics.median(clean)}, at most {max(passes)}; "
+        print(f"{name}: questions in {statistics.median(passes)} passes (without a leak {statistics.median(clean) if clean else 'none'}, at most {max(passes)}; "
               f"{beside} where copies run beside each other), bar {4 + documents + 2 * math.log2(TOKENS):.1f}; {len(of) - len(ran)} "
               "refuse the batch")
     print(f"{sum('not built' in facts for facts in types.values())} types not built")

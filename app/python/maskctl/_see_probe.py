@@ -7,7 +7,7 @@ from maskctl._native import Error
 _TOKENS_A_PASS = 4096  # copies of a short batch run beside each other up to so many tokens
 # Of a dtype: (the least floor, where no rounding was measured; the floor where none could be). Products of other
 # numbers of rows, as those of experts, round otherwise; whole numbers do not.
-_FLOORS = {"float64": (2.0 ** -50, 2.0 ** -47), "complex128": (2.0 ** -50, 2.0 ** -47), "float32": (2.0 ** -21, 2.0 ** -18),
+_FLOORS = {"float64": (2.0 ** -50, 2.0 ** -47), "complex128": (2.0 ** -50, 2.0 ** -47), "float32": (2.0 ** -20, 2.0 ** -18),
            "bfloat16": (2.0 ** -11, 2.0 ** -6), "float16": (2.0 ** -14, 2.0 ** -9), "whole": (0.0, 0.0)}
 _MOST_NOISE = 0.2  # a floor above it hides leaks
 
