@@ -53,11 +53,12 @@ def threads():
     yield ("mobius#371: half of the heads have no window", np.stack([window(32)] * HEADS)[None], heads,
            "head 2; head 3")
     # Issue threads about kernels that apply masks other than sliding windows wrongly.
+    # Which is a tree of a prompt and two answers, too.
     sparse = CAUSAL & ((I // 64 == J // 64) | (J < 64))
     yield ("pytorch#141126: a block of a sparse mask is left out", sparse,
-           with_block(sparse, 128, 0), "prefix 64 missing")
+           with_block(sparse, 128, 0), "chunk size 128 added")
     yield ("pytorch#158212: a block that is empty is read", sparse,
-           with_block(sparse, 128, 64, value=True), "chunk size 128 missing")
+           with_block(sparse, 128, 64, value=True), "tree missing and causal added")
     yield ("pytorch#153799: a partial block is taken for a full one", PREFIX,
            PREFIX | ((I // 64 == 0) & (J // 64 == 0)), "prefix 64 instead of 40")
     yield ("flash-attention#2623: documents are ignored from one query on", DOCUMENTS,

@@ -58,7 +58,7 @@ std::string branch_text(const step::Tree& tree, Index token) {
 bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue) {
   // Of the cells that the rule opens in a plane; more may be another rule of the same kind. The
   // paths of a tree all hang together, so that no other rule makes most of them.
-  constexpr Index kMostShare = 12, kMostShareOfTree = 6;
+  constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
   std::optional<Mask> off;
   const auto off_in_plane_of = [&](const Cell& cell) {
@@ -70,8 +70,9 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
     const auto family = family_of(chain, shape_of(mask), cell);
     const PlanePtr& plane = mask.plane(cell.batch, cell.head);
     if (!family || is_in_group(plane, cell.query, cell.key)) return false;
-    const Index most = family->step->is<step::Tree>() ? kMostShareOfTree : kMostShare;
-    return most * off_in_plane_of(cell) <= plane->count();
+    const Index cells = off_in_plane_of(cell), open = plane->count();
+    if (family->step->is<step::Tree>()) return kMostShareOfTree * cells <= open;
+    return kMostShare * cells <= open && cells <= std::max(kFew, open / kMostOfMany);
   });
 }
 

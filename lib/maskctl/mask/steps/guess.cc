@@ -53,7 +53,7 @@ SampledRows::Row SampledRows::row(Index query) const {
 bool SampledRows::agree_with(const Plane& other) const {
   constexpr Index kMostRows = 64;
   const Index every = ceil_div(std::max<Index>(size(), 1), kMostRows);
-  const Index most = std::max<Index>(ceil_div(size(), every) / 5, 1);  // wrong ones
+  const Index most = std::max<Index>(ceil_div(size(), every) / 10, 1);  // wrong ones
   Index wrong = 0;
   std::vector<Run> scratch;
   for (Index i = 0; i < size() && wrong <= most; i += every) {

@@ -30,7 +30,7 @@ class SampledRows {
   /// A row of the plane, sampled or not, valid until the next call.
   Row row(Index query) const;
 
-  /// Whether another plane has at least four in five of some of these rows, or all but one.
+  /// Whether another plane has at least nine in ten of some of these rows, or all but one.
   bool agree_with(const Plane& other) const;
 
   const Plane& plane() const { return *plane_; }

@@ -67,13 +67,9 @@ std::optional<Shown> shown(Index extent, Index at, const std::vector<Index>& min
   out.causal = {causal == tokens};
   if (causal + 1 == tokens) out.causal.push_back(1);
   out.windows = {largest};
-  const Index usual =
-      std::ranges::max_element(sizes, {}, [](const auto& one) { return one.second; })->first;
-  if (usual != largest) out.windows.push_back(usual);
   // A size of one token may be that of an odd cell: then the largest of the others.
   if (sizes.size() > 1 && sizes.rbegin()->second == 1) {
-    const Index second = std::next(sizes.rbegin())->first;
-    if (second != usual) out.windows.push_back(second);
+    out.windows.push_back(std::next(sizes.rbegin())->first);
   }
   const Index longest = causal == tokens ? ends_here : inside;
   if (longest > 0) out.strides.push_back(longest);
