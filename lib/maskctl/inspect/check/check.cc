@@ -284,7 +284,7 @@ class Check {
       std::erase_if(
           out, [](const Finding& one) { return one.rule->key == FindingId::kDocumentsReopened; });
     }
-    if (out.empty()) out = lint_window(pattern.mask);
+    if (out.empty()) out = lint_window(mask);
     if (out.empty()) out = lint_trees_of_heads(mask, planes_);
     if (out.empty() && pattern.explained) out = lint_heads_alike(mask, planes_);
     return out;

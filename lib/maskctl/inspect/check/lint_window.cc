@@ -55,6 +55,10 @@ class WindowReader {
   /// Queries that see the keys of a band. False if these are not windows of one size, or if the
   /// size changed twice.
   bool add(Range rows, const Band& band) {
+    const bool follows =
+        next_ ? rows.begin == *next_ : rows.begin == 0 || own(rows.begin) == first_key_;
+    next_ = rows.end;
+    if (!follows) return false;
     const Index last = rows.end - 1, keys = own(rows.begin) + 1 - band.begin_at(rows.begin);
     if (band.end_at(rows.begin) != own(rows.begin) + 1 || band.end_at(last) != own(last) + 1) {
       return false;
@@ -77,9 +81,10 @@ class WindowReader {
     return !cut_ && windows_.size() <= 2;
   }
 
-  /// The two windows, if the rows were all of the plane's cells.
-  Windows read(Index cells) const {
-    if (windows_.size() != 2 || cut_ || cells != cells_) return std::nullopt;
+  /// The two windows, if the rows were all of the plane's cells, up to the last query.
+  Windows read(const Plane& plane) const {
+    if (windows_.size() != 2 || cut_ || next_ != plane.queries()) return std::nullopt;
+    if (plane.count() != cells_) return std::nullopt;
     if (windows_[0].rows < 2 || windows_[1].rows < 2) return std::nullopt;
     return std::pair(windows_[0], windows_[1]);
   }
@@ -97,8 +102,9 @@ class WindowReader {
 
   Index shift_, first_key_;
   std::vector<Window> windows_;
-  std::optional<Index> cut_;  // the first query that sees more keys than the window so far
-  Index most_cut_ = 0;        // the most keys that a query sees whose window may reach farther back
+  std::optional<Index> next_;  // the query after the last one that was added
+  std::optional<Index> cut_;   // the first query that sees more keys than the window so far
+  Index most_cut_ = 0;  // the most keys that a query sees whose window may reach farther back
   Index cells_ = 0;
 };
 
@@ -116,7 +122,7 @@ Windows windows_of(const Plane& plane) {
       return rows.size() == 1 && reader.add(rows, {seen.begin, seen.end, 0, 0});
     });
   }
-  return regular ? reader.read(plane.count()) : std::nullopt;
+  return regular ? reader.read(plane) : std::nullopt;
 }
 
 }  // namespace
