@@ -160,10 +160,11 @@ def page(path, out):
         rows.setdefault(row_of(facts), []).append(name)
         if facts["states"]:
             what = "not taken" if facts["flat"].get("refused", "").startswith("TypeError") else word(facts["flat"])
-            packed.setdefault(what, []).append(f"{name} ({', '.join(facts['states'])})")
+            packed.setdefault(what, []).append(name)
         one = facts["positions"]
         if one["leaks"]:
-            shapes.setdefault(one["shape"], []).append(f"{name} ({one['module']})" if one["module"] else name)
+            attention = one["shape"] in ("all", "document")  # of which each module is the attention of its type
+            shapes.setdefault(one["shape"], []).append(f"{name} ({one['module']})" if one["module"] and not attention else name)
     count = sum(map(len, rows.values()))
     lines = ["| types | position_ids | and ones | and a 4-D bias | left padding moves logits | sees the future | to be safe pass |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
@@ -177,7 +178,7 @@ def page(path, out):
     wrong = sum(word(fact) == "leaks" for fact in added)
     said = {"decay": "a state that fades", "document": "whole documents", "near": "the tokens before a border",
             "column": "single tokens", "choice": "a choice among tokens", "cell": "single cells", "all": "every token",
-            "shift": "the token at one distance", "unknown": "in no pattern that is known"}
+            "shift": "the token at one distance", "joined": "some documents", "unknown": "in no pattern that is known"}
     told = [f"* {said[kind]}: {', '.join(names)}" for kind, names in sorted(shapes.items())]
     lacking = [name for names in rows.values() for name in names if known["types"][name]["lacks"]]
     head = head[:-1] + (f"; not each kind of {', '.join(sorted(lacking))}:" if lacking else ":")

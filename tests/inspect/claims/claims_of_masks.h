@@ -464,20 +464,22 @@ struct Claim<FindingId::kWindowChanges> {
     const PlainCells& cells = claim.cells;
     const Index from = claim.number_after("queries from "), after = claim.number_after(" see "),
                 before = claim.number_after(" those before ");
-    return before != after && from == claim.q() &&
-           claim.count() == cells.planes([&](Index b, Index h) {
-             Index first = 0;
-             while (cells.open_in(b, h, {0, cells.queries()}, {first, first + 1}) == 0) ++first;
-             bool holds = true;
-             for (Index q = 0; q < cells.queries(); ++q) {
-               const Index own = q + cells.shift(), keys = q < from ? before : after;
-               for (Index k = 0; k < cells.keys(); ++k) {
-                 const bool is_seen = k >= first && k <= own && own - k < keys;
-                 holds = holds && cells.open(b, h, q, k) == is_seen;
-               }
-             }
-             return holds;
-           });
+    const auto is_such = [&](Index b, Index h) {
+      Index first = 0;
+      while (first < cells.keys() &&
+             cells.open_in(b, h, {0, cells.queries()}, {first, first + 1}) == 0)
+        ++first;
+      for (Index q = 0; q < cells.queries(); ++q) {
+        const Index own = q + cells.shift(), keys = q < from ? before : after;
+        for (Index k = 0; k < cells.keys(); ++k) {
+          const bool is_seen = k >= first && k <= own && own - k < keys;
+          if (cells.open(b, h, q, k) != is_seen) return false;
+        }
+      }
+      return true;
+    };
+    return before != after && from == claim.q() && is_such(claim.b(), claim.h()) &&
+           claim.count() <= cells.planes(is_such);
   }
 };
 

@@ -41,8 +41,6 @@ namespace {
 struct Window {
   Index query = 0, keys = 0;
   Index rows = 0;  // of these, whose window does not begin with the first key
-
-  bool operator==(const Window&) const = default;
 };
 using Windows = std::optional<std::pair<Window, Window>>;  // of the first queries, of the others
 
@@ -133,11 +131,15 @@ Findings lint_window(const Mask& mask) {
   Finding out{&lint_rule(FindingId::kWindowChanges), "", {}, 0};
   std::map<std::uint32_t, Windows> known;
   const Windows* first = nullptr;
+  const auto same = [](const auto& one, const auto& other) {
+    return one.first.keys == other.first.keys && one.second.keys == other.second.keys &&
+           one.second.query == other.second.query;
+  };
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
       const auto [at, fresh] = known.try_emplace(mask.index_of(b, h));
       if (fresh) at->second = windows_of(*mask.plane(b, h));
-      if (!at->second || (first != nullptr && *first != at->second)) continue;
+      if (!at->second || (first != nullptr && !same(**first, *at->second))) continue;
       if (out.count++ > 0) continue;
       first = &at->second;
       const auto& [before, after] = **first;
