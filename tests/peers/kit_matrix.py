@@ -61,9 +61,10 @@ LIBRARIES = {
         "torch.sdpa.flash.is_causal": ("torch", "the argument of that name"),
         "torch.sdpa.cudnn.is_causal": ("torch", "the argument of that name"),
         "torch.flex.compiled": ("torch", ""),
+        "flash_attn.cute": ("flash-attn-4", "its arguments causal, window_size and softcap"),
     },
 }
-COMPILES = {"torch.flex.compiled", "transformers.flex_attention"}  # which take a core each
+COMPILES = {"torch.flex.compiled", "transformers.flex_attention", "flash_attn.cute"}  # which take a core each
 CASE_SECONDS = 120
 MARKS = {"obeys": "yes", "another mask": "other", "wrong numbers": "wrong", "refuses": "no",
          "fails": "fails", "timed out": "late", "undecided": "?", "skipped": "-"}

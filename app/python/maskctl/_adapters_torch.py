@@ -42,6 +42,21 @@ of_torch("torch.sdpa.flash.is_causal", devices=("cuda",))(functools.partial(_is_
 of_torch("torch.sdpa.cudnn.is_causal", devices=("cuda",))(functools.partial(_is_causal, backend="CUDNN_ATTENTION"))
 
 
+@of_torch("flash_attn.cute", ("flash_attn.cute",), ("cuda",))
+def _flash_cute(q, k, v, case):
+    """FlashAttention 4 with causal, window_size and softcap; it takes arrays with time before heads."""
+    import torch
+    from flash_attn.cute import flash_attn_func
+
+    case.only("scale", "soft_cap")
+    left, right = case.window("bottom-right")
+    causal = left is None and right == 0
+    out, lse = flash_attn_func(
+        *(one.transpose(1, 2) for one in (q, k, v)), softmax_scale=case.scale, causal=causal,
+        window_size=(None, None) if causal else (left, right), softcap=case.soft_cap or 0.0, return_lse=True)
+    return out.transpose(1, 2), lse.to(torch.float32)
+
+
 @functools.cache
 def _compiled_flex():
     """FlexAttention, compiled once for all cases. Were it to run as it is written after some compilations, as it does

@@ -24,10 +24,10 @@ struct DocumentSource {
   std::optional<Tensor> kv = {};
   std::int32_t pad_id = -1;  // the id of padding, for segment ids
   std::string text = {};     // how the user named the arrays
-  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then: those of
-  /// queries and keys or, with `kv_real`, those of the queries. More flags than queries are those of
-  /// the keys; the last queries are then taken for tokens, all of which must be real. Where `q` has
-  /// no elements, all tokens that are no padding are one document.
+  /// Flags [S] or [B,S], nonzero for tokens and 0 for padding, which is in no document then: those
+  /// of queries and keys or, with `kv_real`, those of the queries. More flags than queries are
+  /// those of the keys; the last queries are then taken for tokens, all of which must be real.
+  /// Where `q` has no elements, all tokens that are no padding are one document.
   std::optional<Tensor> real = {};
   std::optional<Tensor> kv_real = {};
   std::string real_text = {};  // how the user named the flags

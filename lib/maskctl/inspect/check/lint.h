@@ -78,7 +78,8 @@ Findings lint_window(const Mask& mask);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
 /// Checks the steps that explain a mask: a diagonal in the future, documents that a later step
-/// opens to each other, or, where they explain it but for few cells, heads with different documents.
+/// opens to each other, or, where they explain it but for few cells, heads with different
+/// documents.
 Findings lint_recognised(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Compares a mask with documents: leaks, and padding that is attended. `leaks`: leaks(mask,
 /// documents).
