@@ -34,7 +34,7 @@ class Probe:
         changes = self._undo_what_is_carried()
         if not 8 * self.noise < _MOST_NOISE:
             raise Error(f"see: two equal runs differ by {self.noise:.2g} of an output, so that nothing can be told; make the "
-                        f"model deterministic, as by model.eval() or a fixed seed{changes}")
+                        f"model deterministic, as by model.eval(), no state between calls, or a fixed seed{changes}")
         whole = subject.dtype.startswith(("int", "uint", "bool"))
         least, most = _FLOORS["whole" if whole else subject.dtype if subject.dtype in _FLOORS else "float32"]
         rounding = self._rounding_beside(most)
