@@ -9,6 +9,7 @@
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 
