@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/tree_parents.h"
 
 namespace maskctl::step {
