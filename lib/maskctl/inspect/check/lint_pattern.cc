@@ -237,14 +237,14 @@ bool is_few(const Pattern& pattern) {
          std::max(std::min(kAlways, cells / kMostOfTiny), cells / kMost);
 }
 
-/// The token of query 0 where a causal step says that the queries lie elsewhere than at the end of
-/// the keys: those of a rank, or the first ones.
+/// The token of query 0 where a causal step without an offset says that the queries lie elsewhere
+/// than at the end of the keys.
 std::optional<Index> shift_in(const Chain& chain, const Mask& mask) {
   const Index most = mask.keys() - mask.queries();
   for (const Step& step : chain) {
     const auto* causal = step.get_if<step::Causal>();
     if (!causal || most <= 0 || !causal->offsets.empty()) continue;
-    const Index shift = shift_of(shape_of(mask), causal->align) + of_batch(causal->offsets, 0);
+    const Index shift = shift_of(shape_of(mask), causal->align);
     if (shift >= 0 && shift < most) return shift;
   }
   return std::nullopt;
