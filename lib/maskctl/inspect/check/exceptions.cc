@@ -32,7 +32,7 @@ class Around {
 
   bool in_group() const {
     const Index self = query_ + shift_, first = std::min(self, key_), last = std::max(self, key_);
-    return first >= shift_ &&
+    return first >= shift_ && last < shift_ + queries_ &&
            plane_->classify({first - shift_, last - shift_ + 1}, {first, last + 1}) == Fill::kFull;
   }
 
@@ -77,7 +77,7 @@ class Around {
     bool all = true;
     recognition::each_run(*plane_, {query_, query_ + 1}, [&](Range, const Band& run) {
       const Range tokens{std::max({run.begin, first, shift_}) - shift_,
-                         std::min(run.end, last) - shift_};
+                         std::min({run.end, last, shift_ + queries_}) - shift_};
       if (tokens.begin < tokens.end) all = all && holds(tokens);
     });
     return all;

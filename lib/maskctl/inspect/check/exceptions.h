@@ -9,9 +9,9 @@
 namespace maskctl {
 
 /// Whether a cell is an exception, judged by what its query and its key see, and by which queries
-/// see them, in one plane. Query q is token q + shift, with shift = keys - queries if it is not
-/// given; with more queries than keys, every cell is an exception. Otherwise, these cells are no
-/// exceptions:
+/// see them, in one plane. Query q is token q + shift, 0 <= shift <= keys - queries, the largest if
+/// it is not given; with more queries than keys, every cell is an exception. Otherwise, these cells
+/// are no exceptions:
 /// - an open cell where all tokens between key and query see each other (an image), or whose key is
 ///   seen by all queries that see any key (a prefix, or padding alone);
 /// - an open cell of the past whose query sees all that the key's token sees, and whose key is seen
