@@ -1,6 +1,9 @@
 """The kit asks adapters: what obeys, what is another mask, what is refused, and what is no pass."""
 
+import os
 import pathlib
+import subprocess
+import sys
 import time
 
 import maskctl
@@ -257,6 +260,16 @@ def test_a_refusal_that_becomes_a_crash_is_worse_than_before(tmp_path):
     answer = kit.judge(lambda case: np.zeros(1, complex), library="mine", baseline=baseline, **words)
     assert answer.status == 1 and "1 worse" in answer.text
 
+
+
+def test_a_closed_pipe_is_one_line(tmp_path):
+    (tmp_path / "mine.py").write_text("def attend(case): raise NotImplementedError")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "maskctl.kit", "run", "--library", f"{tmp_path}/mine.py:attend", "--rule",
+                           "causal"], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert done.returncode == 2 and done.stderr == "maskctl.kit: standard output: Broken pipe\n"
 
 
 def test_a_limit_of_time_is_for_names(capsys):

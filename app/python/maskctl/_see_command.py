@@ -6,6 +6,7 @@ import os
 import sys
 import zipfile
 
+from maskctl._command import print_or_say
 from maskctl._native import Error
 
 
@@ -78,10 +79,5 @@ def main(words):
     except (Error, ImportError, MemoryError) as error:
         print(f"maskctl: {error}", file=sys.stderr)
         return 2
-    try:
-        print(json.dumps(answer.data, indent=2) if arguments.json else answer, flush=True)
-    except OSError as error:  # a closed pipe, a full disk
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where what is left to print goes
-        print(f"maskctl: see: standard output: {error.strerror}", file=sys.stderr)
-        return 2
-    return answer.status
+    text = json.dumps(answer.data, indent=2) if arguments.json else answer
+    return answer.status if print_or_say(text, "maskctl: see") else 2

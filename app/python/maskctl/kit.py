@@ -16,6 +16,7 @@ import tempfile
 
 from maskctl import Error, run as command
 from maskctl._adapters import ADAPTERS
+from maskctl._command import print_or_say
 from maskctl._kit_apart import SECONDS, ask_apart
 from maskctl._kit_cases import Case, Unsupported, read_cases
 from maskctl._kit_worker import NoAdapter, ask, checked
@@ -100,8 +101,7 @@ def main(words=None):
         return 2
     except KeyboardInterrupt:
         return 130
-    print(answer)
-    return answer.status
+    return answer.status if print_or_say(answer, "maskctl.kit") else 2
 
 
 if __name__ == "__main__":
