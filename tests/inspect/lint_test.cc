@@ -150,7 +150,8 @@ TEST_CASE("notes from reading an array become findings", "[lint]") {
 }
 
 TEST_CASE("an inverted mask is reported, the mask itself is not", "[lint]") {
-  const char* chains[] = {"causal", "window:both=3", "causal | window:keys=4", "doc:lens=5+5+6"};
+  const char* chains[] = {"causal", "window:both=3", "causal | window:keys=4", "doc:lens=5+5+6",
+                          "causal | prefix:n=5"};
   for (const char* chain : chains) {
     INFO(chain);
     const Mask mask = made(16, 16, chain);
@@ -161,6 +162,8 @@ TEST_CASE("an inverted mask is reported, the mask itself is not", "[lint]") {
   CHECK(of_mask(padded) == Ids{"padding-rows-empty"});
   CHECK(of_mask(complement(padded)) == Ids{"polarity"});
   CHECK(of_mask(made(16, 16, "pad:lens=9,side=left,of=kv")).empty());
+  // A causal mask whose rows are rolled by one: most queries see the whole past but themselves.
+  CHECK(of_mask(made(16, 16, "causal:offset=-1 | open:q=0")) == Ids{"rows-opened"});
   // Strictly causal: no query sees itself, and only the first row, which is empty, is a finding.
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }

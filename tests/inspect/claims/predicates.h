@@ -23,14 +23,15 @@ inline bool hides_selves(const PlainCells& cells, Index b, Index h) {
   Index side = 0;
   while (side < std::min(queries, keys) && !cells.open(b, h, 0, side)) ++side;
   const auto inside = [&](Index q, Index k) { return q < side && k < side; };
-  return cells.open_cells(b, h, later) == cells.all_cells(later) ||
-         2 * cells.open_cells(b, h) > all ||
+  const Index ahead = cells.open_cells(b, h, later);
+  return ahead == cells.all_cells(later) || 2 * cells.open_cells(b, h) > all ||
+         (ahead == cells.open_cells(b, h) && 2 * ahead >= cells.all_cells(later)) ||
          (cells.open_cells(b, h) == all - side * side && cells.open_cells(b, h, inside) == 0);
 }
 
-/// True if queries see later keys, and no earlier ones or less than half of them. Opened padding
-/// rows do not count. A key may stand for a block of queries.
-inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
+/// True if queries see later keys and no earlier ones or, unless `none` are, less than half of them
+/// and all later ones. Opened padding rows do not count. A key may stand for a block of queries.
+inline bool is_transposed(const PlainCells& cells, Index b, Index h, bool none) {
   const Index queries = cells.queries(), keys = cells.keys();
   const Index block = queries > keys && queries % keys == 0 ? queries / keys : 1;
   const auto own = [&](Index q) { return block > 1 ? q / block : q + cells.shift(); };
@@ -38,8 +39,9 @@ inline bool is_transposed(const PlainCells& cells, Index b, Index h) {
     const auto counts = [&](Index q) { return all_rows || !cells.is_opened_padding(b, h, q); };
     const auto earlier = [&](Index q, Index k) { return counts(q) && k < own(q); };
     const auto later = [&](Index q, Index k) { return counts(q) && k > own(q); };
-    const Index open = cells.open_cells(b, h, earlier);
-    return cells.open_cells(b, h, later) > 0 && (open == 0 || 2 * open < cells.all_cells(earlier));
+    const Index open = cells.open_cells(b, h, earlier), ahead = cells.open_cells(b, h, later);
+    if (none) return ahead > 0 && open == 0;
+    return ahead == cells.all_cells(later) && 0 < open && 2 * open < cells.all_cells(earlier);
   };
   return holds(true) || holds(false);
 }

@@ -102,10 +102,15 @@ void lint_empty_planes(const LintedMask& linted, Findings& out) {
       [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
+/// The open cells after the queries' own keys, if the last query is the last token.
+Index later_cells(const PlanePtr& plane) {
+  return count_on_diagonals(plane, plane->keys() - plane->queries() + 1, kUnbounded);
+}
+
 /// Finds planes that see the future, all of it or in nearly every row, while all other planes are
 /// causal. A single group in a plane may be a prefix or an image, unless there are several other
 /// planes and none of them has a group.
-void lint_causal_planes(const LintedMask& linted, Findings& out) {
+void lint_causal_planes(const LintedMask& whole, const LintedMask& linted, Findings& out) {
   const std::span<const PlanePtr> planes = linted.mask.distinct();
   Index causal = 0, strictly = 0, all = 0, seen = 0;
   std::vector<const Plane*> full, open;
@@ -114,10 +119,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     const Index times = linted.uses[i].times;
     if (times == 0 || planes[i]->count() == 0) continue;
     const Future future = future_of(planes[i]);
-    const auto note_others = [&] {
-      const Index shift = planes[i]->keys() - planes[i]->queries();
-      others_see = others_see || count_on_diagonals(planes[i], shift + 1, kUnbounded) > 0;
-    };
+    const auto note_others = [&] { others_see = others_see || later_cells(planes[i]) > 0; };
     if (future.selves < 2) {  // at most one token sees itself: the others are padding
       note_others();
       continue;
@@ -135,12 +137,20 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     }
   }
   const auto report = [&](FindingId id, const char* what, const auto& which) {
+    const auto is_one = [&which](const PlanePtr& plane) {
+      return std::ranges::find(which, plane.get()) != which.end();
+    };
+    Index later = 0;
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      if (!is_one(planes[i])) later += later_cells(whole.mask.distinct()[i]) * linted.uses[i].times;
+    }
+    const std::string but =
+        later > 0 ? fmt::format(" but for {} of the future", counted(later, "cell")) : "";
     report_planes(
-        id, linted,
-        [&which](const PlanePtr& plane) {
-          return std::ranges::find(which, plane.get()) != which.end();
+        id, linted, is_one,
+        [&](const std::string& where) {
+          return what + where + ", and the others are causal" + but;
         },
-        [what](const std::string& where) { return what + where + ", and the others are causal"; },
         out);
   };
   if (causal < seen || causal + seen < all) return;
@@ -379,7 +389,7 @@ void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& ou
   lint_empty_planes(whole, out);
   if (linted.uses.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();
-  lint_causal_planes(linted, out);
+  lint_causal_planes(whole, linted, out);
   if (told || out.size() > before || linted.mask.queries() != linted.mask.keys()) return;
   const PlaneTable table(whole.mask);
   lint_odd(whole.mask, linted.mask, table, true, out);

@@ -70,10 +70,11 @@ bool sees_earlier_key(const Plane& plane) {
   });
 }
 
-/// Whether all later keys are open and several queries do not see themselves; or whether most cells
-/// are open and most queries do not see themselves. If there are fewer queries than keys, as in the
-/// mask of one rank or of draft tokens, the second case does not count, and in the first case most
-/// queries must not see themselves.
+/// Whether all later keys are open and several queries do not see themselves; or whether half of
+/// the later keys are open, and nothing else; or whether most cells are open, of the later keys
+/// half as many as of the earlier ones, and most queries do not see themselves. If there are fewer
+/// queries than keys, as in the mask of one rank or of draft tokens, only the first case counts,
+/// and most queries must not see themselves.
 bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index queries = plane->queries(), shift = plane->keys() - queries;
   if (queries < 2 || shift < 0) return false;
@@ -82,7 +83,10 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
   const bool sees_future = future->count() > 0 && holds_all(plane, future);
   if (shift > 0) return sees_future && 2 * hidden() > queries;
   if (sees_future) return hidden() > 1;
-  return 2 * plane->count() > queries * plane->keys() && 2 * hidden() > queries;
+  const Index later = count_on_diagonals(plane, 1, kUnbounded);
+  if (later == plane->count()) return later > 0 && 2 * later >= queries * (queries - 1) / 2;
+  const bool sees_both = 2 * later >= count_on_diagonals(plane, -kUnbounded, -1);
+  return sees_both && 2 * plane->count() > queries * plane->keys() && 2 * hidden() > queries;
 }
 
 /// For planes in which each key stands for a block of queries of the same size: whether all blocks
@@ -105,11 +109,15 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
   return selves < queries && (2 * selves < queries || 2 * open_in(plane, past) < past->count());
 }
 
-/// Whether queries see themselves and later keys, but hardly any earlier key: a transposed causal
-/// mask.
-bool looks_transposed(const PlanePtr& plane) {
-  if (plane->queries() != plane->keys()) return false;
-  if (!sees_earlier_key(*plane)) return open_in(plane, diagonals(*plane, 1, kUnbounded)) > 0;
+/// Whether queries see later keys and no earlier ones: a transposed causal mask.
+bool sees_later_alone(const PlanePtr& plane) {
+  return plane->queries() == plane->keys() && !sees_earlier_key(*plane) &&
+         open_in(plane, diagonals(*plane, 1, kUnbounded)) > 0;
+}
+/// Whether queries see themselves, all later keys, and some, but less than half, of the earlier
+/// ones: a transposed mask that is causal with a prefix.
+bool sees_later_mostly(const PlanePtr& plane) {
+  if (plane->queries() != plane->keys() || !sees_earlier_key(*plane)) return false;
   const PlanePtr past = diagonals(*plane, -kUnbounded, -1);
   return holds_all(plane, diagonals(*plane, 0, kUnbounded)) &&
          2 * open_in(plane, past) < past->count();
@@ -159,15 +167,17 @@ void lint_polarity(const LintedMask& linted, Findings& out) {
                where;
       },
       out);
-  report_planes(
-      FindingId::kAntiCausal, linted,
-      [](const PlanePtr& plane) {
-        return looks_transposed(plane) && !looks_inverted(plane) && !rows_alike(*plane);
-      },
-      [](const std::string& where) {
-        return "queries see themselves and later keys instead of earlier ones, " + where;
-      },
-      out);
+  const auto transposed = [&](bool (*looks)(const PlanePtr&), const char* what) {
+    report_planes(
+        FindingId::kAntiCausal, linted,
+        [looks](const PlanePtr& plane) {
+          return looks(plane) && !looks_inverted(plane) && !rows_alike(*plane);
+        },
+        [what](const std::string& where) { return what + where; }, out);
+  };
+  transposed(sees_later_alone, "queries see later keys and no earlier ones, ");
+  transposed(sees_later_mostly,
+             "queries see themselves, all later keys and less than half of the earlier ones, ");
 }
 
 }  // namespace maskctl
