@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "maskctl/attention/cuda/hopper/key_order.h"
 #include "maskctl/attention/cuda/hopper/layout.h"
+#include "maskctl/attention/cuda/softmax/hopper/key_order.h"
 #include "support/catch_compat.h"
 
 namespace hopper_layout_cases {

@@ -4,8 +4,8 @@
 # more than 64 bytes of a thread's registers to memory. Softmax kernels with bias, soft cap or
 # dropout (last template argument true) may spill.
 set -euo pipefail
-families="attention/cuda/hopper blocks/hopper blocks/select_on_tensor_cores.cu grouped/hopper"
-families+=" linear/hopper paged/decode.cu"
+families="softmax/hopper blocks/hopper blocks/select_on_tensor_cores.cu grouped/hopper"
+families+=" linear/hopper paged/decode/decode.cu"
 reports=()
 for family in $families; do
   mapfile -t found < <(find "$1/lib" -path "*$family*" -name '*.report')

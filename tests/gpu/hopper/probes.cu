@@ -2,8 +2,8 @@
 #include <span>
 
 #include "gpu/hopper/probes.h"
-#include "maskctl/attention/cuda/hopper/backward_consumer.cuh"
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
+#include "maskctl/attention/cuda/softmax/hopper/backward_consumer.cuh"
 #include "maskctl/attention/cuda/warp_mma.cuh"
 
 namespace hopper_probe {

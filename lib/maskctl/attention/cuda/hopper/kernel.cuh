@@ -3,14 +3,9 @@
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
 #include "maskctl/attention/cuda/launch.cuh"
-#include "maskctl/attention/cuda/softmax/params.h"
+#include "maskctl/tensor/dtype.h"
 
 namespace maskctl::attention::cuda::hopper {
-
-/// Whether a weight depends not only on its score, but also on which query and key it belongs to.
-inline bool is_positional(const SoftmaxParams& p) {
-  return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
-}
 
 /// Calls f(std::type_identity<T>()), where T is the element type of float16 or bfloat16.
 template <class F>

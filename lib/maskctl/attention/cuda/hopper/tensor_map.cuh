@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "maskctl/attention/cuda/softmax/params.h"
+#include "maskctl/attention/cuda/heads_view.h"
 
 namespace maskctl::attention::cuda::hopper {
 

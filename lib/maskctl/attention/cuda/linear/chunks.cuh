@@ -1,8 +1,8 @@
 // Loads tokens to shared memory, a chunk at a time, for the recurrence of linear attention.
 #pragma once
 
+#include "maskctl/attention/cuda/linear/linear_walk.h"
 #include "maskctl/attention/cuda/linear/rows.cuh"
-#include "maskctl/attention/cuda/linear/walk.h"
 
 namespace maskctl::attention::cuda::linear {
 

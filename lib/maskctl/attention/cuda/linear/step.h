@@ -1,7 +1,7 @@
 // One token of each sequence, as in decoding: the states are read and written once.
 #pragma once
 
-#include "maskctl/attention/cuda/linear/walk.h"
+#include "maskctl/attention/cuda/linear/linear_walk.h"
 
 namespace maskctl::attention::cuda {
 

@@ -4,6 +4,7 @@
 #include "maskctl/attention/cuda/linear/cells.cuh"
 #include "maskctl/attention/cuda/linear/hopper/chunked_walk.h"
 #include "maskctl/attention/cuda/linear/step.h"
+#include "maskctl/attention/cuda/linear/walk.h"
 
 namespace maskctl::attention::cuda {
 namespace linear {

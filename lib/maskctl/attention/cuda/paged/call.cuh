@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
-#include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/cuda/paged/plan.h"
 
 namespace maskctl::attention::cuda {
 

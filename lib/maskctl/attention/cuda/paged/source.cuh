@@ -2,7 +2,6 @@
 #pragma once
 
 #include "maskctl/attention/cuda/paged/call.cuh"
-#include "maskctl/attention/cuda/paged/paged.h"
 
 namespace maskctl::attention::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/paged/source.cuh"
-#include "maskctl/attention/cuda/paged/tiling.h"
+#include "maskctl/attention/cuda/paged/units.h"
 #include "maskctl/attention/cuda/paged/update.h"
 
 namespace maskctl::attention::cuda {

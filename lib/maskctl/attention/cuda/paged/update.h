@@ -1,7 +1,7 @@
 // New tokens written into the pages of a cache on the GPU.
 #pragma once
 
-#include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/cuda/paged/plan.h"
 #include "maskctl/attention/problems/cache_update.h"
 
 namespace maskctl::attention::cuda {

@@ -2,10 +2,12 @@
 // part that contains the row once.
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/ring/parts.h"
-#include "maskctl/attention/cuda/softmax/tile.cuh"
+#include "maskctl/attention/cuda/softmax/logits.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
+
+constexpr int kThreads = 256;
 
 template <class T, int kWide>
 struct alignas(kWide * sizeof(T)) Pack {

@@ -4,7 +4,7 @@
 
 #include "maskctl/attention/cuda/ring/parts.h"
 #include "maskctl/attention/cuda/ring/peers.h"
-#include "maskctl/attention/cuda/softmax/kernels.h"
+#include "maskctl/attention/cuda/softmax/plain/kernels.h"
 
 namespace maskctl::attention::cuda {
 namespace {

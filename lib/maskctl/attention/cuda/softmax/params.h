@@ -4,17 +4,11 @@
 #include <cstdint>
 
 #include "maskctl/attention/cuda/elements.h"
+#include "maskctl/attention/cuda/heads_view.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::cuda {
-
-/// An array [B,T,H,D]. Strides are in elements; along D the stride is 1.
-struct HeadsView {
-  const void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  Index batch_stride = 0, token_stride = 0, head_stride = 0;
-};
 
 struct SoftmaxParams {
   Dims d;
@@ -37,9 +31,19 @@ struct SoftmaxParams {
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
 };
 
-/// The array as a HeadsView. Throws Error(kUnsupported) if it is not contiguous along its last
-/// axis.
-HeadsView heads_view(const TensorView& array);
+/// A call, and the other arrays that its gradients need.
+struct BackwardParams {
+  SoftmaxParams p;
+  HeadsView out, d_out;
+  const float* lse = nullptr;    // [B,Hq,Tq]
+  AnyArray d_lse;                // [B,Hq,Tq]; its data may be null
+  const float* delta = nullptr;  // [B,Hq,Tq]: out . d_out - d_lse
+};
+
+/// Whether a weight depends not only on its score, but also on which query and key it belongs to.
+inline bool is_positional(const SoftmaxParams& p) {
+  return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
+}
 
 /// The parameters of a problem whose arrays are on the GPU.
 SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& tiles);

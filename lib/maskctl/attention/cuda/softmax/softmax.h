@@ -1,10 +1,10 @@
 // Softmax attention of arrays on the GPU. Tiles that the mask closes are never read. 16-bit arrays
-// on Hopper GPUs use tensor cores (hopper/), all others f32 tiles of 64 x 64.
+// on Hopper GPUs use tensor cores (hopper/), all others f32 tiles of 64 x 64 (plain/).
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/cuda/hopper/key_order.h"
-#include "maskctl/attention/cuda/hopper/schedule.h"
+#include "maskctl/attention/cuda/softmax/hopper/key_order.h"
+#include "maskctl/attention/cuda/softmax/hopper/schedule.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 

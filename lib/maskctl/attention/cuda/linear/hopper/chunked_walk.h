@@ -2,7 +2,7 @@
 // for arrays of 16-bit elements.
 #pragma once
 
-#include "maskctl/attention/cuda/linear/walk.h"
+#include "maskctl/attention/cuda/linear/linear_walk.h"
 
 namespace maskctl::attention::cuda::hopper {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "maskctl/attention/cuda/linear/walk.h"
+#include "maskctl/attention/cuda/linear/linear_walk.h"
 
 namespace maskctl::attention::cuda::hopper {
 

@@ -1,7 +1,7 @@
 // The chunked walk for gates on the channels of `to`, or for gradients of gates.
 #pragma once
 
-#include "maskctl/attention/cuda/linear/walk.h"
+#include "maskctl/attention/cuda/linear/linear_walk.h"
 
 namespace maskctl::attention::cuda::hopper {
 
