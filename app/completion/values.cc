@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "app/completion/pipelines.h"
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/attention/problems/context.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"

@@ -5,7 +5,7 @@
 #include "app/cli/commands/ejkernel.h"
 #include "app/cli/environment.h"
 #include "app/session/ejkernel.h"
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app::ejkernel {

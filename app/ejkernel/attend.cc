@@ -5,7 +5,7 @@
 #include "app/cli/environment.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/runtime/config_text.h"
 #include "maskctl/ejkernel/runtime/registry.h"

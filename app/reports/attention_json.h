@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/reports/json_value.h"
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/probe_verdict.h"
 
 namespace maskctl::app {

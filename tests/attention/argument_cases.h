@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attention/small_calls.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "support/catch_compat.h"
 
 namespace maskctl::attention_test {

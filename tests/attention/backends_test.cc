@@ -1,5 +1,5 @@
 // Tests which backend runs a kernel, and the threads, memory and stop request of a call.
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 
 #include <algorithm>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "attention/argument_cases.h"
-#include "maskctl/attention/bound_call.h"
+#include "maskctl/attention/calls/bound_call.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "support/catch_compat.h"

@@ -3,8 +3,8 @@
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/mla/spec.h"
+#include "maskctl/attention/problems/backends.h"
 #include "support/backends.h"
 #include "support/error_of.h"
 #include "support/finite_differences.h"

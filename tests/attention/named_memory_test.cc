@@ -1,7 +1,7 @@
 // Tests that operations called by name take memory O(tokens) for a mask over 128k tokens.
 #include <sys/resource.h>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/attention/sharded/rank_call.h"
 #include "maskctl/base/error.h"

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "attention/small_calls.h"
-#include "maskctl/attention/axes.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/axes.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/operations/all.h"
 #include "support/tensors.h"
 

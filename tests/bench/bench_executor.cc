@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "bench.h"
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/ejkernel/runtime/executor.h"
 #include "maskctl/ejkernel/runtime/modules.h"
 

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/sharded/gather.h"
 #include "maskctl/base/work_scope.h"

@@ -16,7 +16,7 @@
 #include "bench.h"
 #include "blas_attention.h"
 #include "fma_peak.h"
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/inspect/count/stats.h"

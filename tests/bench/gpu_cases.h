@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"

@@ -6,12 +6,12 @@
 
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/tensor/convert.h"
 #include "support/rounds.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 
 namespace maskctl::test {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {

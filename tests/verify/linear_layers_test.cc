@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/verdict.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/verdict.h"
 #include "support/catch_compat.h"

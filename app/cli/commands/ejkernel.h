@@ -15,7 +15,7 @@
 #include "app/reports/attention_json.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/pipeline/picture.h"
 

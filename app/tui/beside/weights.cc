@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"

@@ -1,7 +1,7 @@
 // The verdict on what a library gave for a case.
 #pragma once
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/kit/made_case.h"
 
 namespace maskctl::kit {

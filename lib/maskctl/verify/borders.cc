@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/verify/compare.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "maskctl/attention/bound_call.h"
+#include "maskctl/attention/calls/bound_call.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/compare.h"
 #include "maskctl/verify/key_side.h"

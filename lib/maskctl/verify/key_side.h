@@ -1,7 +1,7 @@
 // The keys and values of a call, which are two arrays or one latent; private to verify.
 #pragma once
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/probe.h"
 
 namespace maskctl::attention {

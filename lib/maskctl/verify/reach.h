@@ -1,7 +1,7 @@
 // Which cells the weights and the gradients of an operation reach; private to verify.
 #pragma once
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/probe.h"
 
 namespace maskctl::attention {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/verify/call_variants.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/calls/call_masks.h"
 #include "maskctl/ejkernel/mask_info/mask_info.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/runtime/registry.h"
 #include "support/catch_compat.h"

@@ -13,7 +13,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
-#include "maskctl/attention/effects.h"
+#include "maskctl/attention/calls/effects.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app {

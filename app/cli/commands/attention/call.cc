@@ -10,7 +10,7 @@
 #include "app/cli/commands/attention/layout.h"
 #include "app/cli/commands/attention/rank_arrays.h"
 #include "app/cli/parser/values.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"

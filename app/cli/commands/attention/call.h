@@ -6,7 +6,7 @@
 
 #include "app/cli/parser/option_list.h"
 #include "app/session/loader.h"
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/probe.h"
 
 namespace maskctl::app {

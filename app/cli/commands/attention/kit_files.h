@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/reports/json_value.h"
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/io/streams/options.h"
 #include "maskctl/kit/made_case.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/verify/probe.h"
 
 namespace maskctl::app {

@@ -38,7 +38,7 @@ struct CpuCall {
   std::vector<Index> poisoned_keys(Index b, Index u) const;
 
   Dims d;
-  const SoftmaxOptions& options;
+  const SoftmaxSettings& options;
   float scale;
   const Mask& mask;
   const BlockMap* block_map;  // compiled from one plane of the mask, or null

@@ -266,7 +266,7 @@ void gathered_attention(const PagedProblem& c, const PagedSequence& s, const Con
   // The index, among the gathered keys, of the last key that the first query row sees.
   const Index last = c.visible(s, s.rows.begin).end - 1 - read.begin;
   Mask mask(diagonal_band(s.rows.size(), read.size(), c.left ? last - *c.left : -kUnbounded, last));
-  SoftmaxOptions options;
+  SoftmaxSettings options;
   options.soft_cap = c.soft_cap;
   options.q_block = c.tiles.queries;
   const Dims d{1, s.rows.size(), read.size(), c.q_heads, c.cache.heads, c.cache.dim, c.cache.dim};

@@ -28,7 +28,7 @@ struct Results {
 /// The size of a tile: queries, a multiple of kRowGroup, and keys, a multiple of kColumnGroup. The
 /// scores of a tile and its K and V fit in the second-level cache.
 struct TileSizes {
-  TileSizes(const SoftmaxOptions& o, const Dims& d)
+  TileSizes(const SoftmaxSettings& o, const Dims& d)
       : rows(chosen(o.q_block, 192, 288, kRowGroup, d.queries)),
         keys(chosen(o.k_block, 256, 512, kColumnGroup, d.keys)) {}
   Index rows, keys;

@@ -116,7 +116,7 @@ Dims dims_of(const TensorView& query, const TensorView& key, const TensorView& v
 void check(const SoftmaxProblem& p) {
   check_dims(p.d, dims_of(p.query, p.key, p.value));
   check_mask(p.mask, p.d);
-  check_options(p.options);
+  check_settings(p.options);
   if (p.bias) check_bias(*p.bias, p.d);
   if (p.sinks) check_sinks(*p.sinks, p.d);
 }
@@ -448,6 +448,7 @@ SoftmaxProblem softmax_problem(const TensorView& query, const TensorView& key,
                                const TensorView& value, Mask mask, const SoftmaxOptions& options) {
   SoftmaxProblem problem;
   problem.d = dims_of(query, key, value);
+  check_options(options);
   problem.query = query, problem.key = key, problem.value = value;
   problem.mask = std::move(mask);
   problem.scale = options.scale.value_or(default_scale(problem.d.dim));

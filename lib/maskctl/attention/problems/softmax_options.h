@@ -20,8 +20,7 @@ enum class BiasOrder : std::uint8_t { kBeforeCap, kAfterCap };
 /// s = scale * q.k, plus bias and with soft cap in the given order. Over the open keys of each row:
 ///   out = sum_j exp(s_j - m) M_j v_j / l,  l = sum_j exp(s_j - m) + sum_t exp(sink_t - m),
 ///   lse = m + ln l,  m = max over all of these,  M the dropout multiplier.
-struct SoftmaxOptions {
-  std::optional<double> scale;     // default: 1 / sqrt(D)
+struct SoftmaxSettings {
   std::optional<double> soft_cap;  // s becomes cap * tanh(s / cap); must be above 0
   BiasOrder bias_order = BiasOrder::kBeforeCap;
   EmptyRow empty_row = EmptyRow::kZero;
@@ -31,13 +30,18 @@ struct SoftmaxOptions {
   /// key in that call. Only dropout depends on them.
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, and m is the maximum over open keys
-  Context context = {};
   /// If false, CUDA kernels may sum gradients of the query in any order, which is faster but gives
   /// different last bits from run to run. All other results are reproducible in any case.
   bool deterministic = true;
   /// Hints for the tiles of kCpu's forward pass: at most 288 queries and 512 keys; 0 means 192 and
   /// 256. They affect rounding and speed only.
   Index q_block = 0, k_block = 0;
+};
+
+/// The options of a call: the settings that its kernels read, the scale, and how the call runs.
+struct SoftmaxOptions : SoftmaxSettings {
+  std::optional<double> scale;  // default: 1 / sqrt(D)
+  Context context = {};
 };
 
 }  // namespace maskctl::attention

@@ -20,7 +20,7 @@ struct SoftmaxProblem {
   std::optional<TensorView> bias;       // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   std::optional<TensorView> sinks;      // [n], [Hq,n] or [Hkv,n]
   double scale = 1;
-  SoftmaxOptions options;  // the members scale and context are ignored
+  SoftmaxSettings options;
 };
 
 struct SoftmaxOutputs {

@@ -49,7 +49,7 @@ struct SoftmaxInDouble {
   }
 
   const Dims& d;
-  const SoftmaxOptions& options;
+  const SoftmaxSettings& options;
   double scale;
   const Mask& mask;
   std::vector<double> q, k, v, bias, sinks;
@@ -151,7 +151,7 @@ void for_each_row(const SoftmaxInDouble& c, const std::function<void(Row&)>& f) 
 }
 
 double multiplier(const SoftmaxInDouble& c, const Row& row, Index j) {
-  const SoftmaxOptions& o = c.options;
+  const SoftmaxSettings& o = c.options;
   if (o.dropout == 0) return 1;
   return static_cast<double>(dropout_multiplier(o.dropout_seed, o.dropout, o.first_batch + row.b,
                                                 o.first_head + row.h, o.first_query + row.i,

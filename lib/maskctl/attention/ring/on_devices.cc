@@ -1,6 +1,6 @@
 #include "maskctl/attention/ring/on_devices.h"
 
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 
 namespace maskctl::attention {
 

@@ -10,10 +10,11 @@
 #include "maskctl/attention/arrays/floats.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/ring/exchange.h"
 #include "maskctl/attention/ring/reference_rank.h"
 #include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"
 

@@ -2,6 +2,7 @@
 
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/ring/exchange.h"
+#include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

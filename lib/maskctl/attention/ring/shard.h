@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "maskctl/attention/problems/dims.h"
-#include "maskctl/attention/ring/rank.h"
+#include "maskctl/attention/ring/ring_options.h"
 
 namespace maskctl::attention {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 
 namespace maskctl::attention {
 namespace {

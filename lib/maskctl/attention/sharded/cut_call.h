@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/sharded/shard_map.h"
 
 namespace maskctl::attention {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/tensor.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/bound_call.h"
+#include "maskctl/attention/calls/bound_call.h"
 #include "maskctl/attention/sharded/rank_parts.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/ring/rank.h"
 #include "maskctl/attention/sharded/placed_array.h"
 #include "maskctl/attention/sharded/plan.h"

@@ -6,7 +6,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

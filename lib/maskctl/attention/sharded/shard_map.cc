@@ -6,8 +6,8 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/axes.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/axes.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/ring/on_devices.h"
 #include "maskctl/attention/sharded/rank_parts.h"
 #include "maskctl/tensor/convert.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/attention/sharded/plan.h"
 
 namespace maskctl::attention {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/axes.h"
-#include "maskctl/attention/bound_call.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/axes.h"
+#include "maskctl/attention/calls/bound_call.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/sharded/cut_call.h"
 #include "maskctl/base/text.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/sharded/shard_map.h"
 
 namespace maskctl::attention {

@@ -27,14 +27,19 @@ void check_mask(const Mask& mask, const Dims& d) {
   }
 }
 
+void check_settings(const SoftmaxSettings& s) {
+  check_soft_cap(s.soft_cap);
+  if (!(s.dropout >= 0 && s.dropout < 1)) {
+    refuse(fmt::format("dropout {} is outside [0, 1)", s.dropout));
+  }
+}
+
 void check_options(const SoftmaxOptions& o) {
   check_soft_cap(o.soft_cap);
   if (o.scale && !std::isfinite(*o.scale)) {
     refuse(fmt::format("scale {} is not finite; leave it out for 1 / sqrt(D)", *o.scale));
   }
-  if (!(o.dropout >= 0 && o.dropout < 1)) {
-    refuse(fmt::format("dropout {} is outside [0, 1)", o.dropout));
-  }
+  check_settings(o);
 }
 
 void check_bias(const TensorView& bias, const Dims& d) {

@@ -1,8 +1,8 @@
-// Checks of softmax attention calls, and the operations on calls that have passed them.
+// Checks of softmax attention calls, and the problem of a call that has passed them.
 #pragma once
 
 #include "maskctl/attention/problems/softmax_problem.h"
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/softmax/softmax_arrays.h"
 
 namespace maskctl::attention {
 
@@ -19,7 +19,9 @@ SoftmaxResult unwritten_result(const Dims& dims, DType dtype);
 void check_bias(const TensorView& bias, const Dims& dims);
 /// Throws unless the mask is [B or 1, 1 or Hq, Tq, Tk].
 void check_mask(const Mask& mask, const Dims& dims);
-/// Throws unless soft cap, scale and dropout are in their ranges.
+/// Throws unless soft cap and dropout are in their ranges.
+void check_settings(const SoftmaxSettings& settings);
+/// check_settings(), and throws unless the scale is a finite number.
 void check_options(const SoftmaxOptions& options);
 
 /// Throws unless the sinks are floats of shape [n], [Hq, n] or [Hkv, n].
@@ -31,12 +33,5 @@ SoftmaxProblem softmax_problem(const SoftmaxInputs& inputs, const SoftmaxOptions
 
 /// Checks a call and makes its problem. Throws the errors that softmax_forward documents.
 SoftmaxProblem checked_softmax(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
-
-// The functions of softmax.h for a call that is already checked. The backward pass still checks
-// `forward`, d_out and d_lse.
-SoftmaxResult softmax_forward(const SoftmaxProblem& problem, const Context& context);
-SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxResult& forward,
-                                  const Tensor& d_out, const Tensor* d_lse, const Context& context);
-Tensor softmax_weights(const SoftmaxProblem& problem, const Context& context);
 
 }  // namespace maskctl::attention

@@ -1,7 +1,7 @@
 // Fields that operations of the dense family share; each operation picks those that it has.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/softmax/idle.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 
@@ -106,9 +106,5 @@ inline constexpr ResultField kSoftmaxGradients[] = {
     result<&SoftmaxGradients::value>("value"),       result<&SoftmaxGradients::bias>("bias"),
     result<&SoftmaxGradients::sinks>("softmax_aux"),
 };
-
-/// Sets the batch and head at which the shard begins in the whole call, because dropout depends on
-/// indices in the whole call.
-void set_dropout_origin(const Shard& shard, SoftmaxOptions& softmax);
 
 }  // namespace maskctl::attention

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/softmax/mask_arguments.h"
 
 namespace maskctl::attention {

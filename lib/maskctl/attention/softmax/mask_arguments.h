@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/window.h"
+#include "maskctl/attention/calls/window.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/named_array.h"

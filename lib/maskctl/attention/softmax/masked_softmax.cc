@@ -5,6 +5,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/softmax/run.h"
 
 namespace maskctl::attention {
 namespace {

@@ -3,19 +3,10 @@
 
 #include <functional>
 
-#include "maskctl/attention/softmax/mask_arguments.h"
+#include "maskctl/attention/softmax/dense_options.h"
 #include "maskctl/attention/softmax/softmax.h"
 
 namespace maskctl::attention {
-
-/// Options that dense operations have in addition to query, key and value. Logits are cap(scale *
-/// q.k + bias), or cap(scale * q.k) + bias where the operation says so.
-struct DenseOptions {
-  const Tensor* bias = nullptr;         // [B or 1, Hq or 1, Tq or 1, Tk or 1]
-  const Tensor* softmax_aux = nullptr;  // sinks: [n], or [Hq, n] or [Hkv, n]
-  MaskArguments mask;
-  SoftmaxOptions softmax;
-};
 
 /// The bias of a call: the given one, or else the one that `make` returns.
 class MadeBias {

@@ -1,7 +1,7 @@
 #include "maskctl/ejkernel/runtime/op_call.h"
 
-#include "maskctl/attention/backends.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
+#include "maskctl/attention/problems/backends.h"
 
 namespace maskctl::attention {
 

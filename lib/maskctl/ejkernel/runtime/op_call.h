@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 #include "maskctl/attention/sharded/shard_map.h"
 #include "maskctl/ejkernel/runtime/operation_row.h"
 #include "maskctl/ejkernel/runtime/registry.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/ejkernel/runtime/configs.h"
 
 namespace maskctl::attention {

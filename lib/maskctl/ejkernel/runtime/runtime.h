@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/ejkernel/runtime/executor.h"
 
 namespace maskctl::attention {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/verify/call_variants.h"
 

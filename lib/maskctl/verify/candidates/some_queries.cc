@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/key_side.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"

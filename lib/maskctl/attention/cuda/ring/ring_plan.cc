@@ -15,9 +15,10 @@ SoftmaxProblem part_problem(const RingProblem& problem, Range keys, Range querie
   part.d.queries = queries.size(), part.d.keys = keys.size();
   part.query = problem.query, part.key = problem.key, part.value = problem.value;
   part.mask = sliced(mask, {0, mask.batch()}, {0, mask.heads()}, queries, {0, mask.keys()});
-  part.options = shard.softmax(keys);
+  const SoftmaxOptions options = shard.softmax(keys);
+  part.options = options;
   part.options.first_query += queries.begin;
-  part.scale = part.options.scale.value_or(default_scale(part.d.dim));
+  part.scale = options.scale.value_or(default_scale(part.d.dim));
   return part;
 }
 

@@ -12,7 +12,7 @@ Index heads_of_sinks(const TensorView& sinks, const Dims& d) {
 }  // namespace
 
 SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& tiles) {
-  const SoftmaxOptions& o = problem.options;
+  const SoftmaxSettings& o = problem.options;
   SoftmaxParams p;
   p.d = problem.d;
   p.query = heads_view(problem.query);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/operations/attention/attention.h"
+#include "maskctl/attention/sharded/dropout.h"
 #include "maskctl/attention/softmax/fields.h"
 
 namespace maskctl::attention {

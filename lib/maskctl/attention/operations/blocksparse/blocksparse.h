@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "maskctl/attention/calls/static_mask.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
-#include "maskctl/attention/static_mask.h"
 
 namespace maskctl::attention {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/operations/flash/flash.h"
+#include "maskctl/attention/sharded/dropout.h"
 #include "maskctl/attention/softmax/fields.h"
 
 namespace maskctl::attention {

@@ -10,8 +10,8 @@
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/grouped_matmul/checked.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -1,7 +1,7 @@
 // Registers grouped_matmul: its fields, outputs and gradients.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 
 namespace maskctl::attention {

@@ -3,8 +3,8 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/linear/checked.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/problems/delta_problem.h"
 #include "maskctl/attention/problems/dims.h"
 

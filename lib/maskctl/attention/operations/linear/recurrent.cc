@@ -5,8 +5,8 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/linear/checked.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/problems/dims.h"
 #include "maskctl/tensor/convert.h"
 

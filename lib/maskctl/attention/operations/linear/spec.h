@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/linear/gated_delta_rule.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 

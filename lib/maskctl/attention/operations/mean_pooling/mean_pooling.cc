@@ -8,7 +8,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/to_double.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/tensor/convert.h"
 

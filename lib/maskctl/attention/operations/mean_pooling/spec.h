@@ -1,7 +1,7 @@
 // Registers mean_pooling: its fields, outputs and gradients.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/mean_pooling/mean_pooling.h"
 
 namespace maskctl::attention {

@@ -7,7 +7,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/problems/matrix_problem.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
@@ -120,14 +120,15 @@ bool has_own_kernels(const MlaAttentionOptions& o) {
   return row.unavailable().empty() && supports(row, &Kernels::mla_forward);
 }
 
-MlaGradients own_gradients(const OwnCall& own, const SoftmaxResult& forward, const Tensor& d_out) {
+MlaGradients own_gradients(const OwnCall& own, const SoftmaxResult& forward, const Tensor& d_out,
+                           const Context& context) {
   const MlaProblem& p = own.problem;
   check_backward(p.softmax.d, forward, d_out, nullptr);
   Tensor live_out = d_out;
   clear_void(own.query_ends, 1, live_out);
   MlaGradients g{unwritten_like(p.softmax.query), unwritten_like(p.latent), unwritten_like(p.w_kc),
                  unwritten_like(p.w_vc),          unwritten_like(p.b_q),    unwritten_like(p.b_k)};
-  run_kernel(p.softmax.options.context, "mla_attention_backward", &Kernels::mla_backward, p,
+  run_kernel(context, "mla_attention_backward", &Kernels::mla_backward, p,
              {forward.out, forward.lse, live_out, {}},
              {g.query, g.key_value, g.w_kc, g.w_vc, view_of(g.b_q), view_of(g.b_k)});
   return g;
@@ -224,7 +225,8 @@ MlaGradients mla_attention_backward(const Tensor& query, const Tensor& key_value
                                     const SoftmaxResult& forward, const Tensor& d_out,
                                     const MlaAttentionOptions& options) {
   if (has_own_kernels(options)) {
-    return own_gradients({query, key_value, w_kc, w_vc, options}, forward, d_out);
+    return own_gradients({query, key_value, w_kc, w_vc, options}, forward, d_out,
+                         options.softmax.context);
   }
   WideCall call(query, key_value, w_kc, w_vc, options);
   const DType dtype = query.dtype();

@@ -9,10 +9,11 @@
 #include "maskctl/attention/arrays/floats.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/backends.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/softmax/run.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -1,7 +1,7 @@
 // Registers native_sparse_attention, and its selected branch as an operation of its own.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 
 namespace maskctl::attention {

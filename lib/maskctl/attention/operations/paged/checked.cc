@@ -6,7 +6,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/problems/backends.h"
 #include "maskctl/attention/softmax/checked.h"
 
 namespace maskctl::attention {

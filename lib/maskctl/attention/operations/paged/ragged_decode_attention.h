@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "maskctl/attention/calls/window.h"
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/attention/window.h"
 #include "maskctl/base/index.h"
 #include "maskctl/tensor/tensor.h"
 

@@ -2,7 +2,7 @@
 // cache.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/attention/operations/paged/ragged_decode_attention.h"
 #include "maskctl/attention/operations/paged/ragged_page_attention.h"

@@ -1,6 +1,7 @@
 #include "maskctl/attention/operations/ring/spec.h"
 
 #include "maskctl/attention/ring/shard.h"
+#include "maskctl/attention/sharded/dropout.h"
 #include "maskctl/attention/sharded/plan.h"
 
 namespace maskctl::attention {

@@ -1,7 +1,7 @@
 // Registers short_convolution: its fields, outputs and gradients.
 #pragma once
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/attention/operations/short_convolution/short_convolution.h"
 
 namespace maskctl::attention {

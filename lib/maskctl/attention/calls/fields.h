@@ -7,7 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 
 namespace maskctl::attention {
 

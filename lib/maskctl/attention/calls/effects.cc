@@ -1,11 +1,11 @@
-#include "maskctl/attention/effects.h"
+#include "maskctl/attention/calls/effects.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <type_traits>
 
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::attention {

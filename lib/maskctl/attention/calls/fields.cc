@@ -1,4 +1,4 @@
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 
 #include <fmt/format.h>
 

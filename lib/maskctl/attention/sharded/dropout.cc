@@ -1,4 +1,4 @@
-#include "maskctl/attention/softmax/fields.h"
+#include "maskctl/attention/sharded/dropout.h"
 
 #include "maskctl/attention/sharded/plan.h"
 

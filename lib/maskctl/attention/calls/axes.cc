@@ -1,4 +1,4 @@
-#include "maskctl/attention/axes.h"
+#include "maskctl/attention/calls/axes.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/attention/by_name.h"
-#include "maskctl/attention/effects.h"
+#include "maskctl/attention/calls/effects.h"
+#include "maskctl/attention/calls/named_arguments.h"
 
 namespace maskctl::attention {
 

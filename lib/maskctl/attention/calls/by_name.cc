@@ -1,4 +1,4 @@
-#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/calls/by_name.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <numbers>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/axes.h"
-#include "maskctl/attention/bound_call.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/axes.h"
+#include "maskctl/attention/calls/bound_call.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"

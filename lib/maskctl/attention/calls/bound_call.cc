@@ -1,4 +1,4 @@
-#include "maskctl/attention/bound_call.h"
+#include "maskctl/attention/calls/bound_call.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/fields.h"
+#include "maskctl/attention/calls/fields.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::attention {

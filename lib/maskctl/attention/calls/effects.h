@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/operation.h"
+#include "maskctl/attention/calls/operation.h"
 
 namespace maskctl::attention {
 

@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include "maskctl/attention/calls/static_mask.h"
+#include "maskctl/attention/calls/window.h"
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/attention/static_mask.h"
-#include "maskctl/attention/window.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
