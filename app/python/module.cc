@@ -1,7 +1,6 @@
 // The extension module maskctl._native: masks, and the commands that answer questions about them.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -9,9 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -20,8 +17,8 @@
 #include "app/cli/parser/groups.h"
 #include "app/python/array_import.h"
 #include "app/python/ask.h"
-#include "app/python/attended.h"
 #include "app/python/mutant_run.h"
+#include "app/python/objects.h"
 #include "app/python/pickled.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
@@ -29,133 +26,13 @@
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/mask_file.h"
-#include "maskctl/tensor/element_types.h"
-#include "maskctl/tensor/lines.h"
 #include "maskctl/translate/given_call.h"
 
 namespace maskctl::app {
 namespace {
 
-namespace nb = nanobind;
-using Options = std::vector<std::pair<std::string, nb::object>>;
-
-/// The Python value of a JSON value, whose objects are of `type`, a dict. Bytes that are not UTF-8,
-/// and numbers that JSON lacks, become what they are in its text: U+FFFD, None.
-nb::object value_of(const Json& json, const nb::object& type) {
-  if (const Json::Items* items = json.items()) {
-    nb::list out;
-    for (const Json& item : *items) out.append(value_of(item, type));
-    return out;
-  }
-  if (const Json::Members* members = json.members()) {
-    nb::object out = type();
-    for (const auto& [key, value] : *members) out[key.c_str()] = value_of(value, type);
-    return out;
-  }
-  if (const bool* flag = std::get_if<bool>(&json.value())) return nb::bool_(*flag);
-  if (const auto* number = std::get_if<std::int64_t>(&json.value())) return nb::int_(*number);
-  if (const double* number = std::get_if<double>(&json.value())) {
-    return std::isfinite(*number) ? nb::object(nb::float_(*number)) : nb::object(nb::none());
-  }
-  if (const auto* text = std::get_if<std::string>(&json.value())) {
-    PyObject* decoded =
-        PyUnicode_DecodeUTF8(text->data(), static_cast<Py_ssize_t>(text->size()), "replace");
-    if (!decoded) nb::raise_python_error();
-    return nb::steal(decoded);
-  }
-  return nb::none();
-}
-
-/// The Python object that has the fields of an answer, and makes them anew whenever it is called:
-/// what a caller does with them changes no answer.
-class Fields {
- public:
-  explicit Fields(std::function<Json()> make) : make_(std::move(make)) {}
-
-  nb::object operator()(const nb::object& type) {
-    if (make_) json_ = std::exchange(make_, nullptr)();
-    return value_of(json_, type);
-  }
-
- private:
-  std::function<Json()> make_;
-  Json json_;
-};
-
-Words words_of(std::vector<std::string> operands, const Options& options) {
-  Words out{std::move(operands), {}};
-  for (const auto& [name, value] : options) {
-    if (nb::isinstance<nb::int_>(value)) {
-      out.options.emplace_back(name, nb::cast<Index>(value));
-    } else if (nb::isinstance<nb::float_>(value)) {
-      out.options.emplace_back(name, nb::cast<double>(value));
-    } else {
-      out.options.emplace_back(name, nb::cast<std::string>(value));
-    }
-  }
-  return out;
-}
-
-/// The Python object that owns a mask.
-struct Source {
-  LoadedMask loaded;
-};
-
-Source of_mask(Mask mask) { return {loaded_from(std::move(mask))}; }
-
-/// The Python object that owns a copy of an array.
-struct Copy {
-  Tensor tensor;
-};
-
-nb::dlpack::dtype dlpack_of(DType dtype) {
-  const ElementType& type = element_type(dtype);
-  return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
-}
-
 /// A number of elements for which do_stoppable() always treats work as long.
 constexpr Index kAlwaysLong = Index{1} << 40;
-
-/// What `work` returns, which run_attended() runs.
-template <typename Work>
-auto attended(const Work& work) {
-  std::optional<decltype(work(WantsStop()))> out;
-  run_attended([&](const WantsStop& wants_stop) { out.emplace(work(wants_stop)); });
-  return *std::move(out);
-}
-
-GivenSources given_of(const nb::dict& given) {
-  GivenSources out;
-  for (const auto& [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
-    if (nb::isinstance<Source>(value)) {
-      out.emplace(name, nb::cast<const Source&>(value).loaded);
-    } else if (nb::isinstance<Copy>(value)) {
-      out.emplace(name, nb::cast<const Copy&>(value).tensor);
-    } else {
-      out.emplace(name, copy_of(ImportedArray(name, value).view()));
-    }
-  }
-  return out;
-}
-
-/// An array object that supports DLPack and the buffer protocol, and owns the tensor.
-nb::object exported(Tensor&& tensor) {
-  auto* held = new Tensor(std::move(tensor));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
-  const std::vector<std::size_t> shape(held->shape().begin(), held->shape().end());
-  return nb::cast(nb::ndarray<nb::array_api>(held->bytes().data(), shape.size(), shape.data(),
-                                             owner, nullptr, dlpack_of(held->dtype()),
-                                             nb::device::cpu::value));
-}
-
-/// The arguments from which Python makes an Answer: text, fields, status, notes.
-using PythonAnswer = std::tuple<std::string, nb::object, int, std::vector<std::string>>;
-
-PythonAnswer python_answer(Reply&& reply) {
-  nb::object fields = reply.json ? nb::cast(Fields(std::move(reply.json))) : nb::none();
-  return {std::move(reply.text), std::move(fields), reply.status, std::move(reply.notes)};
-}
 
 /// An answer, and the arrays that the command writes to "-".
 std::pair<PythonAnswer, std::vector<std::pair<std::string, nb::object>>> ask_command(

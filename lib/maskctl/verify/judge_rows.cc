@@ -3,21 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 
-#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
-#include "maskctl/verify/compare.h"
 #include "maskctl/verify/evidence.h"
 #include "maskctl/verify/row_limits.h"
+#include "maskctl/verify/row_words.h"
+#include "maskctl/verify/sight.h"
 
 namespace maskctl::attention {
 namespace {
+
+/// What is known of results that are those of the declared call.
+std::string obeys_text(const Sight& sight, const std::vector<Tried>& tried) {
+  const auto others =
+      std::ranges::count_if(tried, [](const Tried& one) { return one.mask.has_value(); });
+  const std::string masks = others == 0 ? "no other mask was tried"
+                                        : fmt::format("the other masks, {}, are rejected", others);
+  if (sight.rows == 0) return masks + "; single cells were not told apart";
+  if (sight.blind > 0) {
+    return fmt::format("{}; single cells were not told apart in {} of {}", masks, sight.blind,
+                       counted(sight.rows, "row"));
+  }
+  return fmt::format(
+      "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
+      "not told apart",
+      masks, 100 * sight.least);
+}
 
 /// Judges whether the results of one call are those of the declared call or of a candidate.
 class Judge {
@@ -33,10 +48,10 @@ class Judge {
     for (const Tried& tried : tried_) compare(tried);
     const bool fits = declared_fits();
     if (fits && undecided_.empty() && preferred_.empty()) {
-      const Sight seen = sight();
+      const Sight seen = sight_of(residuals_, limits_);
       if (2 * seen.blind > seen.rows) return unclear(seen);
       out_.least_cell = seen.least;
-      out_.text = obeys_text(seen);
+      out_.text = obeys_text(seen, tried_);
       return std::move(out_);
     }
     if (preferred_.empty() && fits) return unclear();
@@ -48,49 +63,6 @@ class Judge {
   }
 
  private:
-  /// How well one array of results shows the state of single cells.
-  struct Sight {
-    double least = 0;  // the weight that is needed in the worst row; infinite if that is not known
-    Index rows = 0, blind = 0;  // in how many of them no weight is enough
-    bool operator<(const Sight& other) const {
-      return std::tie(blind, least) < std::tie(other.blind, other.least);
-    }
-  };
-  /// The Sight of the array with the fewest blind rows, then with the least weight needed.
-  Sight sight() const {
-    std::map<std::size_t, Sight> of_array;
-    for (Index row = 0; row < residuals_.rows(); ++row) {
-      if (residuals_.cell_misfit(row) == 0 || limits_.is_left_out(row)) continue;
-      Sight& sight = of_array[residuals_.position(row).array];
-      const double weight = std::sqrt(limits_.most_misfit(row) / residuals_.cell_misfit(row));
-      const bool blind = !(weight < 1);
-      sight.least = std::max(sight.least, blind ? std::numeric_limits<double>::infinity() : weight);
-      ++sight.rows;
-      sight.blind += blind;
-    }
-    Sight best{std::numeric_limits<double>::infinity(), 0, 0};
-    for (const auto& [array, sight] : of_array) {
-      if (best.rows == 0 || sight < best) best = sight;
-    }
-    return best;
-  }
-  std::string obeys_text(const Sight& sight) const {
-    const auto others =
-        std::ranges::count_if(tried_, [](const Tried& tried) { return tried.mask.has_value(); });
-    const std::string masks = others == 0
-                                  ? "no other mask was tried"
-                                  : fmt::format("the other masks, {}, are rejected", others);
-    if (sight.rows == 0) return masks + "; single cells were not told apart";
-    if (sight.blind > 0) {
-      return fmt::format("{}; single cells were not told apart in {} of {}", masks, sight.blind,
-                         counted(sight.rows, "row"));
-    }
-    return fmt::format(
-        "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
-        "not told apart",
-        masks, 100 * sight.least);
-  }
-
   Evidence evidence(const Tried& tried) const {
     Evidence out;
     for (const RowResidual& row : tried.rows) {
@@ -322,7 +294,7 @@ class Judge {
           rows, [this](Index row) { return residuals_.array(residuals_.position(row)) == "lse"; });
       (kind == Blank::kNan ? out.nan_rows : out.zero_rows) =
           all && blank.size() == 1 ? (of_lse ? "all of lse" : "all rows")
-                                   : (of_lse ? "lse, " : "") + where_text(rows);
+                                   : (of_lse ? "lse, " : "") + where_text(residuals_, rows);
       note_off(rows, out);
     }
     if (all) {
@@ -336,28 +308,6 @@ class Judge {
       out.verdict = Verdict::kPartly;
     }
     return out;
-  }
-
-  std::string where_text(const std::vector<Index>& rows) const {
-    const auto words = [](const std::set<Index>& numbers, const char* one, const char* many) {
-      constexpr std::size_t kMostRanges = 6;
-      const std::vector<Index> ascending(numbers.begin(), numbers.end());
-      return range_words(ranges_of(ascending), one, many, kMostRanges);
-    };
-    std::set<Index> batches, heads, times;
-    for (const Index row : rows) {
-      const RowPosition& position = residuals_.position(row);
-      batches.insert(position.batch);
-      heads.insert(position.head);
-      times.insert(position.time);
-    }
-    std::string out;
-    if (residuals_.batches() > 1) out += words(batches, "batch", "batches") + ", ";
-    out += words(heads, "head", "heads") + ", ";
-    const bool gradients = std::ranges::all_of(rows, [this](Index row) {
-      return is_gradient(std::string(residuals_.array(residuals_.position(row))));
-    });
-    return out + (gradients ? words(times, "row", "rows") : words(times, "query", "queries"));
   }
 
   Judgement unclear() {
@@ -407,7 +357,7 @@ class Judge {
       note_off(rows, out_);
     }
     if (!in_part && equals_.empty()) out_.fit = as_size(&best - tried_.data());
-    out_.where = where_text(rows);
+    out_.where = where_text(residuals_, rows);
     return std::move(out_);
   }
 
@@ -433,8 +383,8 @@ class Judge {
     if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
       out_.text += "; within the tolerance, but by more than rounding";
     }
-    out_.where =
-        fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
+    out_.where = fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(),
+                             where_text(residuals_, rows));
     return std::move(out_);
   }
 

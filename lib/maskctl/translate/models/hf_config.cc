@@ -3,103 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/base/ranges.h"
 #include "maskctl/io/formats/pretrained.h"
 #include "maskctl/io/streams/byte_source.h"
-#include "maskctl/mask/steps/causal.h"
-#include "maskctl/mask/steps/chunk.h"
-#include "maskctl/mask/steps/window.h"
 #include "maskctl/translate/models/config_effects.h"
 #include "maskctl/translate/models/config_images.h"
+#include "maskctl/translate/models/config_keys.h"
 #include "maskctl/translate/models/hf_models.h"
 
 namespace maskctl {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
-constexpr Index kMaxLayers = 10000;
-constexpr Index kMaxNumber = (Index{1} << 31) - 1;
-
-[[noreturn]] void refuse(const std::string& why) { throw Error(Errc::kFormat, why); }
-
-Json parsed(std::string_view text) {
-  if (text.size() > kMostConfigBytes) refuse(fmt::format("more than {} bytes", kMostConfigBytes));
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) refuse("expected a JSON object");
-  return json;
-}
-
-/// A whole number of at least `low`; nothing if the key is absent or null. Refuses other values.
-std::optional<Index> number(const Json& config, const char* key, Index low) {
-  const auto found = config.find(key);
-  if (found == config.end() || found->is_null()) return std::nullopt;
-  const bool fits =
-      found->is_number_integer() && found->get<Index>() >= low && found->get<Index>() <= kMaxNumber;
-  if (!fits) refuse(fmt::format("{}: expected a whole number of at least {}, or null", key, low));
-  return found->get<Index>();
-}
-
-bool flag(const Json& config, const char* key, bool fallback) {
-  const auto found = config.find(key);
-  if (found == config.end() || found->is_null()) return fallback;
-  if (!found->is_boolean()) refuse(fmt::format("{}: expected true or false", key));
-  return found->get<bool>();
-}
-
-/// The part of the config that describes the text layers: text_config, or else all of it.
-const Json& text_part(const Json& config) {
-  const auto nested = config.find("text_config");
-  return nested != config.end() && nested->is_object() ? *nested : config;
-}
-
-std::string text_of(const Json& config, const char* key) {
-  const auto found = config.find(key);
-  return found != config.end() && found->is_string() ? printable(found->get<std::string>()) : "";
-}
-
-/// The value of the first of these keys that is present.
-std::optional<Index> first_number(const Json& config, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    if (const auto value = number(config, key, 1)) return value;
-  }
-  return std::nullopt;
-}
-
-Index checked_layers(std::optional<Index> layers) {
-  if (!layers) {
-    refuse(
-        "neither layer_types, if the class reads it, nor a number of layers (num_hidden_layers, "
-        "n_layer, n_layers, num_layers, encoder_layers, decoder_layers)");
-  }
-  if (*layers > kMaxLayers) refuse(fmt::format("more than {} layers", kMaxLayers));
-  return *layers;
-}
-
-/// A list of strings; nothing if the key is absent or null.
-std::optional<std::vector<std::string>> words(const Json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end() || found->is_null()) return std::nullopt;
-  if (!found->is_array() || found->size() > static_cast<std::size_t>(kMaxLayers)) {
-    refuse(fmt::format("{}: expected a list of at most {} names", key, kMaxLayers));
-  }
-  std::vector<std::string> out;
-  for (const Json& word : *found) {
-    if (!word.is_string()) refuse(fmt::format("{}: expected a list of names", key));
-    out.push_back(printable(word.get<std::string>()));
-  }
-  return out;
-}
-
 /// Reads the layers from a config of a known model type.
 class ConfigReader {
  public:
-  ConfigReader(const Json& config, const HfModel& model, HfConfig& out)
+  ConfigReader(const ConfigKeys& config, const HfModel& model, HfConfig& out)
       : config_(config), model_(model), out_(out) {}
 
   void read();
@@ -114,13 +34,13 @@ class ConfigReader {
   /// The right side of every window: 0 if the model is causal, else unbounded.
   std::optional<Index> causal() const { return causal_ ? std::optional<Index>(0) : std::nullopt; }
   Index layer_count() const {
-    return checked_layers(first_number(
-        config_, {"decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"}));
+    return checked_layers(config_.first_number(
+        {"decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"}));
   }
   std::optional<Index> window_or_default(const char* key) const {
-    const bool off = !flag(config_, "use_sliding_window", true);
-    if (config_.contains(key)) {
-      const auto window = number(config_, key, off ? 0 : 1);  // 0 is allowed when the window is off
+    const bool off = !config_.flag("use_sliding_window", true);
+    if (config_.has(key)) {
+      const auto window = config_.number(key, off ? 0 : 1);  // 0 is allowed when the window is off
       return window == Index{0} ? std::nullopt : window;
     }
     return model_.window > 0 ? std::optional(model_.window) : std::nullopt;
@@ -137,7 +57,7 @@ class ConfigReader {
   bool switched_off() const {
     const bool switched = model_.family == F::kEvenWindow || model_.type == "qwen3_moe" ||
                           (model_.family == F::kLateWindow && model_.type != "dots1");
-    return switched && !flag(config_, "use_sliding_window", false);
+    return switched && !config_.flag("use_sliding_window", false);
   }
   void read_types(const std::vector<std::string>& types);
   void read_pattern();
@@ -152,7 +72,7 @@ class ConfigReader {
   void read_encoder_decoder();
   std::vector<bool> with_rope(Index layers);
 
-  const Json& config_;
+  const ConfigKeys& config_;
   const HfModel& model_;
   HfConfig& out_;
   bool causal_ = true;
@@ -162,8 +82,8 @@ class ConfigReader {
 
 HfLayer ConfigReader::sliding() const {
   if (!window_) {
-    refuse(switched_off() ? "sliding_attention layers, but use_sliding_window is off"
-                          : "sliding_attention layers, but no sliding_window");
+    refuse_config(switched_off() ? "sliding_attention layers, but use_sliding_window is off"
+                                 : "sliding_attention layers, but no sliding_window");
   }
   HfLayer out{"sliding_attention", "", *window_ - 1, Index{0}, {}, true};
   if (!causal_) out.left = out.right = half_window_ ? *window_ / 2 : *window_;
@@ -172,7 +92,7 @@ HfLayer ConfigReader::sliding() const {
 
 HfLayer ConfigReader::chunked() const {
   const auto size = window_or_default("attention_chunk_size");
-  if (!size) refuse("chunked_attention layers, but no attention_chunk_size");
+  if (!size) refuse_config("chunked_attention layers, but no attention_chunk_size");
   return {"chunked_attention", "", {}, Index{0}, *size, true};
 }
 
@@ -181,19 +101,19 @@ HfLayer ConfigReader::chunked() const {
 void ConfigReader::read_direction() {
   const bool encoder = model_.family == F::kEncoder || model_.family == F::kEncoderWindow;
   if (encoder) {
-    causal_ = flag(config_, "is_decoder", false);
+    causal_ = config_.flag("is_decoder", false);
     if (causal_) note("is_decoder: the layers are causal");
     half_window_ = true;
     return;
   }
-  const auto both = config_.find("use_bidirectional_attention");
-  const bool set = both != config_.end() && !both->is_null();
-  const bool vision = set && both->is_string() && both->get<std::string>() == "vision";
+  const std::string both = config_.json("use_bidirectional_attention").value_or("null");
+  const bool set = both != "null";
+  const bool vision = both == "\"vision\"";
   if (vision) note("use_bidirectional_attention: images see themselves both ways; this is text");
-  if (set && !vision && *both != false) {
-    if (model_.type != "gemma3_text" || *both != true) {
-      refuse(fmt::format("use_bidirectional_attention is {} for {}: its masks are unknown",
-                         printable(both->dump()), model_.type));
+  if (set && !vision && both != "false") {
+    if (model_.type != "gemma3_text" || both != "true") {
+      refuse_config(fmt::format("use_bidirectional_attention is {} for {}: its masks are unknown",
+                                printable(both), model_.type));
     }
     causal_ = false;
     half_window_ = true;
@@ -201,7 +121,7 @@ void ConfigReader::read_direction() {
         "use_bidirectional_attention: every layer looks both ways, a window of W is W // 2 on "
         "either side");
   }
-  if (!flag(config_, "is_causal", true)) {
+  if (!config_.flag("is_causal", true)) {
     causal_ = false;
     note("is_causal is false: every layer looks both ways, a window of W is W on either side");
   }
@@ -210,9 +130,7 @@ void ConfigReader::read_direction() {
 /// Adds notes for keys that seem to decide the masks but that the class of this model does not
 /// read.
 void ConfigReader::note_unread() {
-  const auto given = [&](const char* key) {
-    return config_.contains(key) && !config_[key].is_null();
-  };
+  const auto given = [&](const char* key) { return config_.json(key).value_or("null") != "null"; };
   const bool windowless = model_.family == F::kCausal || model_.family == F::kEncoder;
   if (given("layer_types")) {
     note(fmt::format("layer_types: the class of {} does not read it", model_.type));
@@ -234,7 +152,7 @@ void ConfigReader::read_types(const std::vector<std::string>& types) {
       out_.layers.push_back(without(type));
     }
   }
-  const auto layers = first_number(config_, {"num_hidden_layers", "n_layer", "n_layers"});
+  const auto layers = config_.first_number({"num_hidden_layers", "n_layer", "n_layers"});
   if (layers && *layers != static_cast<Index>(types.size())) {
     note(
         fmt::format("layer_types names {} layers, num_hidden_layers is {}", types.size(), *layers));
@@ -247,17 +165,17 @@ void ConfigReader::read_pattern() {
   HfPattern pattern = model_.pattern;
   for (const char* key :
        {"sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"}) {
-    const auto found = config_.find(key);
-    if (found == config_.end() || found->is_null()) continue;
-    if (found->is_string()) refuse(fmt::format("{}: expected a whole number", key));
-    const auto every = number(config_, key, 1);
+    const std::string value = config_.json(key).value_or("null");
+    if (value == "null") continue;
+    if (value.starts_with('"')) refuse_config(fmt::format("{}: expected a whole number", key));
+    const auto every = config_.number(key, 1);
     const bool last = pattern.first == pattern.every - 1;
     pattern.every = *every;
     pattern.first = last ? *every - 1 : std::min(pattern.first, *every - 1);
     note(fmt::format("{}: 1 layer of {} is full", key, *every));
   }
   const Index layers = layer_count();
-  if (!config_.contains("layer_types") && out_.notes.empty() && pattern.every > 0) {
+  if (!config_.has("layer_types") && out_.notes.empty() && pattern.every > 0) {
     note(fmt::format("no layer_types: the pattern of {}", model_.type));
   }
   const bool slides = window_.has_value();
@@ -267,33 +185,32 @@ void ConfigReader::read_pattern() {
 void ConfigReader::read_late_window() {
   const Index layers = layer_count();
   // The class of dots1 has no use_sliding_window, so its window is on.
-  const bool used = flag(config_, "use_sliding_window", model_.type == "dots1") && window_;
+  const bool used = config_.flag("use_sliding_window", model_.type == "dots1") && window_;
   const Index from =
-      number(config_, "max_window_layers", 0).value_or(model_.type == "dots1" ? 62 : 28);
+      config_.number("max_window_layers", 0).value_or(model_.type == "dots1" ? 62 : 28);
   if (used) note(fmt::format("max_window_layers: layers from {} on slide", from));
   slide(layers, [&](Index i) { return used && i >= from; });
 }
 
 void ConfigReader::read_even_window() {
-  const bool used = flag(config_, "use_sliding_window", false) && window_;
-  const Index before = number(config_, "max_window_layers", 0).value_or(28);
+  const bool used = config_.flag("use_sliding_window", false) && window_;
+  const Index before = config_.number("max_window_layers", 0).value_or(28);
   if (used) note(fmt::format("max_window_layers: even layers before {} slide", before));
   slide(layer_count(), [&](Index i) { return used && i % 2 == 0 && i < before; });
 }
 
 /// True for each layer that has rotary positions: in no_rope_layers these are marked with 1.
 std::vector<bool> ConfigReader::with_rope(Index layers) {
-  std::vector<bool> out;
-  const auto listed = config_.find("no_rope_layers");
-  if (listed != config_.end() && listed->is_array() && !listed->empty()) {
+  if (const auto listed = config_.marks("no_rope_layers")) {
     if (listed->size() != static_cast<std::size_t>(layers)) {
-      refuse(fmt::format("no_rope_layers has {} entries for {} layers", listed->size(), layers));
+      refuse_config(
+          fmt::format("no_rope_layers has {} entries for {} layers", listed->size(), layers));
     }
-    for (const Json& one : *listed) out.push_back(one != 0);
     note("no_rope_layers: 1 has rotary positions, 0 has none");
-    return out;
+    return *listed;
   }
-  const Index every = number(config_, "no_rope_layer_interval", 1).value_or(4);
+  std::vector<bool> out;
+  const Index every = config_.number("no_rope_layer_interval", 1).value_or(4);
   for (Index i = 0; i < layers; ++i) out.push_back((i + 1) % every != 0);
   note(fmt::format("no_rope_layer_interval: 1 layer of {} has no rotary positions", every));
   return out;
@@ -301,7 +218,7 @@ std::vector<bool> ConfigReader::with_rope(Index layers) {
 
 void ConfigReader::read_no_rope_window() {
   const Index layers = layer_count();
-  const bool used = flag(config_, "use_sliding_window", false) && window_;
+  const bool used = config_.flag("use_sliding_window", false) && window_;
   const auto rope = with_rope(layers);
   slide(layers, [&](Index i) { return used && !rope[static_cast<std::size_t>(i)]; });
 }
@@ -317,22 +234,10 @@ void ConfigReader::read_chunks() {
 void ConfigReader::read_local_layers() {
   window_ = window_or_default("window_size");
   std::vector<std::string> kinds;
-  if (const auto listed = words(config_, "attention_layers")) {
+  if (const auto listed = config_.words("attention_layers")) {
     kinds = *listed;
-  } else if (const auto types = config_.find("attention_types"); types != config_.end()) {
-    if (!types->is_array()) refuse("attention_types: expected a list of [names, times]");
-    for (const Json& entry : *types) {
-      const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_array() &&
-                        entry[1].is_number_integer() && entry[1].get<Index>() >= 0 &&
-                        entry[1].get<Index>() <= kMaxLayers;
-      if (!pair) refuse("attention_types: expected a list of [names, times]");
-      for (Index n = entry[1].get<Index>(); n > 0; --n) {
-        for (const Json& kind : entry[0]) {
-          kinds.push_back(kind.is_string() ? printable(kind.get<std::string>()) : "");
-        }
-        checked_layers(static_cast<Index>(kinds.size()) + 1);
-      }
-    }
+  } else if (config_.has("attention_types")) {
+    kinds = config_.repeated_words("attention_types");
   } else {
     const Index layers = layer_count();
     for (Index i = 0; i < layers; ++i) kinds.push_back(i % 2 == 0 ? "global" : "local");
@@ -340,7 +245,7 @@ void ConfigReader::read_local_layers() {
   }
   for (const std::string& kind : kinds) {
     if (kind != "global" && kind != "local") {
-      refuse(fmt::format("attention_layers: '{}' is neither global nor local", kind));
+      refuse_config(fmt::format("attention_layers: '{}' is neither global nor local", kind));
     }
     out_.layers.push_back(kind == "local" ? sliding() : full());
   }
@@ -348,9 +253,9 @@ void ConfigReader::read_local_layers() {
 
 void ConfigReader::read_recurrent() {
   window_ = window_or_default("attention_window_size");
-  const auto types = words(config_, "block_types")
+  const auto types = config_.words("block_types")
                          .value_or(std::vector<std::string>{"recurrent", "recurrent", "attention"});
-  if (types.empty()) refuse("block_types: expected at least one name");
+  if (types.empty()) refuse_config("block_types: expected at least one name");
   const Index layers = layer_count();
   for (Index i = 0; i < layers; ++i) {
     const std::string& type = types[static_cast<std::size_t>(i) % types.size()];
@@ -359,13 +264,13 @@ void ConfigReader::read_recurrent() {
 }
 
 void ConfigReader::read_hybrid() {
-  if (const auto types = words(config_, "layers_block_type")) return read_types(*types);
+  if (const auto types = config_.words("layers_block_type")) return read_types(*types);
   if (model_.pattern.every == 0) {
-    refuse(fmt::format("{} needs layer_types or layers_block_type, which name its attention layers",
-                       model_.type));
+    refuse_config(fmt::format(
+        "{} needs layer_types or layers_block_type, which name its attention layers", model_.type));
   }
   HfPattern pattern = model_.pattern;
-  if (const auto every = number(config_, "full_attention_interval", 1))
+  if (const auto every = config_.number("full_attention_interval", 1))
     pattern = {*every, *every - 1};
   const Index layers = layer_count();
   for (Index i = 0; i < layers; ++i) {
@@ -376,30 +281,27 @@ void ConfigReader::read_hybrid() {
 /// Reads attention_window: one number, or one per layer. Half of it is on either side of the query.
 void ConfigReader::read_longformer() {
   note("a global_attention_mask opens rows and columns besides: global:tokens=LIST");
-  const auto found = config_.find("attention_window");
-  const bool listed = found != config_.end() && found->is_array();
-  const Index layers = listed ? checked_layers(static_cast<Index>(found->size())) : layer_count();
+  const auto listed = config_.numbers("attention_window", 2);
+  const Index layers = listed ? std::ssize(*listed) : layer_count();
   causal_ = false;
   half_window_ = true;
   for (Index i = 0; i < layers; ++i) {
-    window_ = listed ? number(Json{{"attention_window", (*found)[static_cast<std::size_t>(i)]}},
-                              "attention_window", 2)
-                     : window_or_default("attention_window");
+    window_ = listed ? (*listed)[as_size(i)] : window_or_default("attention_window");
     out_.layers.push_back(sliding());
   }
 }
 
 void ConfigReader::read_encoder_decoder() {
-  if (!flag(config_, "is_encoder_decoder", true)) {
+  if (!config_.flag("is_encoder_decoder", true)) {
     note("is_encoder_decoder is false: only a decoder");
     const Index layers = layer_count();
     for (Index i = 0; i < layers; ++i) out_.layers.push_back(full());
     return;
   }
-  const Index encoder = checked_layers(first_number(
-      config_, {"encoder_layers", "num_layers", "num_encoder_layers", "num_hidden_layers"}));
+  const Index encoder = checked_layers(config_.first_number(
+      {"encoder_layers", "num_layers", "num_encoder_layers", "num_hidden_layers"}));
   const Index decoder = checked_layers(
-      first_number(config_, {"decoder_layers", "num_decoder_layers"}).value_or(encoder));
+      config_.first_number({"decoder_layers", "num_decoder_layers"}).value_or(encoder));
   const auto add = [&](const char* part, Index layers, bool causal) {
     causal_ = causal;
     for (Index i = 0; i < layers; ++i) {
@@ -414,16 +316,16 @@ void ConfigReader::read_encoder_decoder() {
 
 void ConfigReader::read() {
   read_direction();
-  const bool local = model_.family == F::kEncoderWindow && !config_.contains("sliding_window");
+  const bool local = model_.family == F::kEncoderWindow && !config_.has("sliding_window");
   window_ = window_or_default(local ? "local_attention" : "sliding_window");
-  if (model_.type == "modernbert-decoder" && !config_.contains("sliding_window")) {
-    if (const auto both = number(config_, "local_attention", 2)) window_ = *both / 2;
+  if (model_.type == "modernbert-decoder" && !config_.has("sliding_window")) {
+    if (const auto both = config_.number("local_attention", 2)) window_ = *both / 2;
   }
   // local_attention counts the keys of both sides together, sliding_window those of one side.
   if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
   if (switched_off()) window_.reset();
   if (reads_layer_types(model_.family)) {
-    if (const auto types = words(config_, "layer_types")) return read_types(*types);
+    if (const auto types = config_.words("layer_types")) return read_types(*types);
   }
   note_unread();
   switch (model_.family) {
@@ -462,36 +364,36 @@ void ConfigReader::read() {
     case F::kOwn:
       break;
   }
-  refuse(fmt::format("model_type '{}' has masks of its own that no keys of its config describe",
-                     model_.type));
+  refuse_config(fmt::format(
+      "model_type '{}' has masks of its own that no keys of its config describe", model_.type));
 }
 
 /// The keys of the config that decide masks, for messages: "sliding_window 4096, layer_types".
-std::string keys_read(const Json& config) {
+std::string keys_read(const ConfigKeys& config) {
   std::string out;
   for (const char* key : {"num_hidden_layers", "sliding_window", "use_sliding_window",
                           "max_window_layers", "sliding_window_pattern", "attention_chunk_size",
                           "layer_types", "is_decoder", "is_encoder_decoder", "is_causal"}) {
-    const auto found = config.find(key);
-    if (found == config.end()) continue;
+    const auto value = config.json(key);
+    if (!value) continue;
     out += out.empty() ? "" : ", ";
     out += key;
-    if (!found->is_structured()) out += " " + printable(found->dump());
+    if (!value->starts_with('[') && !value->starts_with('{')) out += " " + printable(*value);
   }
   return out.empty() ? "none of the keys that decide masks" : out;
 }
 
 /// Looks the model type up in the table. For an unknown type, if the caller has asked to assume
 /// causal, a causal model.
-HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& options,
+HfModel model_of(const ConfigKeys& all, const ConfigKeys& config, const HfConfigOptions& options,
                  std::string& name) {
-  const std::string outer = text_of(all, "model_type"), inner = text_of(config, "model_type");
+  const std::string outer = all.text("model_type"), inner = config.text("model_type");
   name = inner.empty() ? outer : inner;
   for (const std::string& type : {name, name + "_text", outer + "_text"}) {
     if (const HfModel* found = find_hf_model(type)) return *found;
   }
   if (options.assume_causal) {
-    return {"", config.contains("layer_types") ? HfFamily::kTypes : HfFamily::kWindow};
+    return {"", config.has("layer_types") ? HfFamily::kTypes : HfFamily::kWindow};
   }
   const std::string who = name.empty() ? "no model_type" : fmt::format("model_type '{}'", name);
   throw Error(Errc::kFormat,
@@ -501,38 +403,6 @@ HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& opt
 }
 
 }  // namespace
-
-Chain chain_of(const HfLayer& layer) {
-  Chain out;
-  const Align align = layer.right == Index{0} ? Align::kBottomRight : Align::kUnset;
-  if (layer.left) {
-    step::Window window{layer.left, layer.right, align};
-    window.spelling = layer.right == Index{0}     ? step::Window::Spelling::kKeys
-                      : layer.left == layer.right ? step::Window::Spelling::kBoth
-                                                  : step::Window::Spelling::kSides;
-    out.push_back({window});
-  } else if (layer.right == Index{0}) {
-    out.push_back({step::Causal{align, {}}});
-  }
-  if (layer.chunk) out.push_back({step::Chunk{*layer.chunk, 0, Align::kBottomRight}});
-  return out;
-}
-
-std::vector<HfLayerGroup> layer_groups(const HfConfig& config) {
-  std::vector<HfLayerGroup> out;
-  for (const HfLayer& layer : config.layers) {
-    if (std::ranges::find(out, layer, &HfLayerGroup::layer) != out.end()) continue;
-    std::vector<Index> members;
-    Index at = -1;  // index of `other` in its part (encoder or decoder)
-    for (const HfLayer& other : config.layers) {
-      at += other.part == layer.part;
-      if (other == layer) members.push_back(at);
-    }
-    out.push_back({layer, fmt::format("{}{}{}", layer.part, layer.part.empty() ? "" : " ",
-                                      ranges_text(ranges_of(members)))});
-  }
-  return out;
-}
 
 HfConfig load_hf_config(const std::string& given, const HfConfigOptions& options) {
   const std::string path = in_pretrained(given, "config.json");
@@ -547,17 +417,16 @@ HfConfig load_hf_config(const std::string& given, const HfConfigOptions& options
 }
 
 HfConfig read_layers(std::string_view json, const HfConfigOptions& options) {
-  const Json all = parsed(json);
-  const Json& config = text_part(all);
+  const ConfigKeys all(json), config = all.text_part();
   HfConfig out;
   const HfModel model = model_of(all, config, options, out.model_type);
   ConfigReader(config, model, out).read();
-  if (&config != &all && all.contains("vision_config")) {
+  if (!config.is(all) && all.has("vision_config")) {
     std::optional<std::string> both;
-    if (const auto key = config.find("use_bidirectional_attention"); key != config.end()) {
-      both = key->is_string() ? key->get<std::string>() : "";
+    if (config.has("use_bidirectional_attention")) {
+      both = config.text("use_bidirectional_attention");
     }
-    out.notes.push_back(image_note(all.value("model_type", ""), both));
+    out.notes.push_back(image_note(all.text("model_type"), both));
   }
   return out;
 }

@@ -4,26 +4,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/translate/read/python_cursor.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr int kMaxLevels = 64;
 constexpr std::size_t kMostAssigned = 1000;
 
-bool is_word_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-class PythonParser {
+class PythonParser : PythonCursor {
  public:
-  PythonParser(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
-    if (text.size() > kMaxBytes) fail(0, fmt::format("more than {} bytes", kMaxBytes));
-  }
+  using PythonCursor::PythonCursor;
 
   PythonText read() {
     PythonText out;
@@ -32,46 +26,6 @@ class PythonParser {
   }
 
  private:
-  [[noreturn]] void fail(std::size_t at, const std::string& why) {
-    throw PipelineError(fmt::format("{}: {}", subject_, why), text_, static_cast<Index>(at));
-  }
-  void skip(bool lines) {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\\' ||
-                 (c == '\n' && (lines || brackets_ > 0))) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-  void skip_lines() {
-    for (skip(true); at_ < text_.size() && text_[at_] == ';'; skip(true)) ++at_;
-  }
-  char peek() {
-    skip(false);
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(std::string_view sign) {
-    skip(false);
-    if (!text_.substr(at_).starts_with(sign)) return false;
-    at_ += sign.size();
-    return true;
-  }
-  void need(std::string_view sign) {
-    if (!take(sign)) fail(at_, fmt::format("expected '{}'", sign));
-  }
-  std::string_view word_ahead() {
-    skip(false);
-    std::size_t end = at_;
-    while (end < text_.size() && (is_word_letter(text_[end]) || is_digit(text_[end]))) ++end;
-    return text_.substr(at_, end - at_);
-  }
-  bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
-
   /// Reads one statement: "name = value", "a=1, b=2", an expression, or a function, whose decorator
   /// says nothing about a mask.
   void statement(PythonText& out) {
@@ -456,11 +410,7 @@ class PythonParser {
     return out;
   }
 
-  std::string_view text_;
-  std::string subject_;
-  std::size_t at_ = 0;
   int levels_ = 0;
-  int brackets_ = 0;
   /// In functions, what local names mean: indices, or values assigned to them.
   std::map<std::string, std::string> locals_;
 };
