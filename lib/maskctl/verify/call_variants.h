@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/verify/verify.h"
+#include "maskctl/verify/request.h"
 
 namespace maskctl::attention {
 

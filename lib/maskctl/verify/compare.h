@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "maskctl/verify/verify.h"
+#include "maskctl/verify/request.h"
 
 namespace maskctl::attention {
 

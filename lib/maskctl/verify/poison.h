@@ -1,7 +1,7 @@
 // Checks whether closed cells can influence a result; private to verify.
 #pragma once
 
-#include "maskctl/verify/verify.h"
+#include "maskctl/verify/request.h"
 
 namespace maskctl::attention {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "maskctl/base/printable.h"
-#include "maskctl/render/figure/words.h"
 #include "maskctl/render/text/canvas.h"
 
 namespace maskctl {
