@@ -219,36 +219,12 @@ Chain* chain_in(Step& step) {
 template <typename Rule>
 std::size_t listed_index();
 
-/// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
-/// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
-/// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
-/// change(), guesses(), misfit() and limit().
+// describe() in four parts. Each takes the functions that the rule's file defines, and leaves the
+// others null.
+
+/// What the cells of a rule are, why a cell is one of them, and how they meet the mask.
 template <typename Rule>
-constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
-                            Declares declares) {
-  static_assert(step::Rule<Rule>, "a rule declares row() beside its struct");
-  RuleInfo out{};
-  out.names = names;
-  out.reopening = reopening;
-  out.declares = declares;
-  out.index = listed_index<Rule>;
-  out.equal = [](const Step& a, const Step& b) { return a.as<Rule>() == b.as<Rule>(); };
-  out.name_index = [](const Step&) -> std::size_t { return 0; };
-  if constexpr (requires(const Rule& r) { name_index(r); }) {
-    out.name_index = [](const Step& s) { return name_index(s.as<Rule>()); };
-  }
-  if constexpr (requires(const Rule& r) { words(r); }) {
-    out.words = [](const Step& s) { return words(s.as<Rule>()); };
-  }
-  constexpr bool has_part = requires(const Rule& r, const MaskShape& s) { declared(r, s); };
-  if constexpr (has_part) {
-    out.declared = [](const Step& s, const MaskShape& shape) {
-      return declared(s.as<Rule>(), shape);
-    };
-  }
-  if ((declares == Declares::kPart) != has_part) {
-    throw "declared() belongs to a rule that declares kPart";  // stops the compilation
-  }
+constexpr void describe_cells(RuleInfo& out) {
   out.meets = [](const Step& s) { return meets(s.as<Rule>()); };
   out.reason = [](const Step& s, const MaskShape& shape, const Cell& cell) {
     return reason(s.as<Rule>(), shape, cell);
@@ -276,6 +252,21 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
       return cell_before(s.as<Rule>(), shape, cell);
     };
   }
+}
+
+/// What a rule says of parts of the mask: the part that its chain is applied to, queries that are
+/// padding, documents, heads and batches.
+template <typename Rule>
+constexpr void describe_parts(RuleInfo& out) {
+  constexpr bool has_part = requires(const Rule& r, const MaskShape& s) { declared(r, s); };
+  if constexpr (has_part) {
+    out.declared = [](const Step& s, const MaskShape& shape) {
+      return declared(s.as<Rule>(), shape);
+    };
+  }
+  if ((out.declares == Declares::kPart) != has_part) {
+    throw "declared() belongs to a rule that declares kPart";  // stops the compilation
+  }
   constexpr bool has_inside = requires(const Rule& r, const MaskShape& s, const Cell& c) {
     inside(r, s, c);
   };
@@ -287,6 +278,17 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
       return inside(s.as<Rule>(), shape, cell);
     };
   }
+  if constexpr (requires(const Rule& r) { documents(r); }) {
+    out.documents = [](const Step& s) { return documents(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r) { scope(r); }) {
+    out.scope = [](const Step& s) { return scope(s.as<Rule>()); };
+  }
+}
+
+/// Other steps beside a step: without reading, without effect, meant instead, or read off a mask.
+template <typename Rule>
+constexpr void describe_others(RuleInfo& out) {
   if constexpr (requires(const Rule& r) { hollow(r); }) {
     out.hollow = [](const Step& s) { return Step(hollow(s.as<Rule>())); };
   }
@@ -294,15 +296,6 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
     out.idle = [](const Step& s, const MaskShape& shape) -> std::optional<Step> {
       return idle(s.as<Rule>(), shape);
     };
-  }
-  if constexpr (requires(const Rule& r) { documents(r); }) {
-    out.documents = [](const Step& s) { return documents(s.as<Rule>()); };
-  }
-  if constexpr (requires(const Rule& r) { scope(r); }) {
-    out.scope = [](const Step& s) { return scope(s.as<Rule>()); };
-  }
-  if constexpr (requires(const Rule& r, const ArgumentBits& b) { bits(r, b); }) {
-    out.bits = [](const Step& s, const ArgumentBits& b) { return bits(s.as<Rule>(), b); };
   }
   if constexpr (requires(const Rule& r, StepEdits& e) { edits(r, e); }) {
     out.edits = [](const Step& s, StepEdits& e) { edits(s.as<Rule>(), e); };
@@ -317,12 +310,47 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
       return guesses(static_cast<const Rule*>(nullptr), rows);
     };
   }
+}
+
+/// The arguments of a rule: its name and words under them, what they take, and which do not fit.
+template <typename Rule>
+constexpr void describe_arguments(RuleInfo& out) {
+  out.equal = [](const Step& a, const Step& b) { return a.as<Rule>() == b.as<Rule>(); };
+  out.name_index = [](const Step&) -> std::size_t { return 0; };
+  if constexpr (requires(const Rule& r) { name_index(r); }) {
+    out.name_index = [](const Step& s) { return name_index(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r) { words(r); }) {
+    out.words = [](const Step& s) { return words(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r, const ArgumentBits& b) { bits(r, b); }) {
+    out.bits = [](const Step& s, const ArgumentBits& b) { return bits(s.as<Rule>(), b); };
+  }
   if constexpr (requires(const Rule& r, GivenNames g) { misfit(r, g); }) {
     out.misfit = [](const Step& s, GivenNames given) { return misfit(s.as<Rule>(), given); };
   }
   if constexpr (requires(Rule & r) { limit(r, Index{0}); }) {
     out.limit = [](Step& s, Index bytes) { limit(s.as<Rule>(), bytes); };
   }
+}
+
+/// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
+/// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
+/// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
+/// change(), guesses(), misfit() and limit().
+template <typename Rule>
+constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
+                            Declares declares) {
+  static_assert(step::Rule<Rule>, "a rule declares row() beside its struct");
+  RuleInfo out{};
+  out.names = names;
+  out.reopening = reopening;
+  out.declares = declares;
+  out.index = listed_index<Rule>;
+  describe_cells<Rule>(out);
+  describe_parts<Rule>(out);
+  describe_others<Rule>(out);
+  describe_arguments<Rule>(out);
   return out;
 }
 

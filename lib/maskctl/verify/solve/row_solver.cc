@@ -45,6 +45,15 @@ double description(const std::vector<Index>& keys, double all) {
   return out;
 }
 
+/// Runs a method, unless `attempts` says that it has hardly ever found an answer.
+template <class Way>
+std::optional<RowAnswer> tried(Attempts& attempts, Way&& way) {
+  if (!attempts.promise()) return {};
+  auto answer = way();
+  attempts.count(answer ? 1 : 0, 1);
+  return answer;
+}
+
 }  // namespace
 
 OpenKeys RowAnswer::decided(const OpenKeys& supposed) const {
@@ -55,10 +64,14 @@ OpenKeys RowAnswer::decided(const OpenKeys& supposed) const {
   return out;
 }
 
+/// The search for the keys of one row.
 struct RowSolver::Search {
-  const RowProblem& problem;
+  const RowProblem& problem;  // its base are the supposed keys
   const OpenKeys& supposed;
-  double start_cost;
+  State base;  // the supposed keys, and their cost
+  /// A state that costs more is wrong. State::cost assumes that rounding is equal in all
+  /// directions, so keys that cost up to twice enough() may still be right.
+  double cheap;
 };
 
 double RowSolver::enough(Index equations) const {
@@ -140,7 +153,7 @@ OpenKeys RowSolver::polished(const Search& search, const OpenKeys& open) const {
 bool RowSolver::is_evident(const Search& search, const State& state) const {
   const double n = static_cast<double>(search.problem.equations());
   const double keys = static_cast<double>(std::max<Index>(search.problem.keys(), 2));
-  const double gain = n / 2 * std::log(search.start_cost / std::max(state.cost, n * noise_ / 4));
+  const double gain = n / 2 * std::log(search.base.cost / std::max(state.cost, n * noise_ / 4));
   return gain > description(differing(state.open, search.supposed), keys) + kEvident;
 }
 
@@ -170,6 +183,7 @@ void RowSolver::add_alike(const Search& search, RowAnswer& answer) const {
 
 std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& state,
                                             bool any) const {
+  if (state.cost > search.cheap) return {};
   if (!any && !is_evident(search, state)) return {};
   const OpenKeys open = polished(search, state.open);
   auto answer = judge(search.problem.heads(), search.problem.row(), open);
@@ -200,101 +214,99 @@ State RowSolver::cheapest(const RowProblem& problem, const State& base,
   return best;
 }
 
+/// The row of a search with a base in which all keys are open. If keys of large weight are wrongly
+/// supposed to be open, rounding is overestimated under the supposed base.
+RowProblem RowSolver::all_open(const RowProblem& problem) const {
+  const OpenKeys all(as_size(problem.keys()), 1);
+  return {call_, {problem.heads().begin(), problem.heads().end()}, problem.row(), all};
+}
+
+/// The answer with the keys `found`, some of which are uncertain; these are then as supposed, and
+/// undecided.
+std::optional<RowAnswer> RowSolver::with_uncertain(const Search& search,
+                                                   const std::optional<LeastSquares>& found) const {
+  if (!found) return {};
+  auto answer = settled(search, search.problem.at(found->open), true);
+  if (!answer) return {};
+  // settled() may have changed some of the keys. Keys that are uncertain may change, and so may
+  // light keys (of too little weight to be decided), but no others.
+  for (const Index j : differing(answer->open, found->open)) {
+    const bool free = std::ranges::binary_search(found->uncertain, j) ||
+                      std::ranges::binary_search(answer->light, j);
+    if (!free) return {};
+  }
+  for (const Index j : found->uncertain) {
+    if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
+    answer->open[as_size(j)] = search.supposed[as_size(j)];
+  }
+  return answer;
+}
+
+/// Finds all keys at once, as the numbers that fit the outputs best, from either base.
+std::optional<RowAnswer> RowSolver::by_least_squares(const Search& search) const {
+  // Of the keys that least squares leaves uncertain, only a few sets may fit the row.
+  const auto refined = [&](std::optional<LeastSquares> all) {
+    if (!all || all->uncertain.empty()) return all;
+    const auto heads = search.problem.heads();
+    const RowProblem near(call_, {heads.begin(), heads.end()}, search.problem.row(), all->open);
+    auto sets = solve_sets(near, all->uncertain, noise_, search.cheap);
+    return sets ? sets : all;
+  };
+  auto answer = with_uncertain(search, refined(solve_all(search.problem, noise_)));
+  if (answer) return answer;
+  return with_uncertain(search, refined(solve_all(all_open(search.problem), noise_)));
+}
+
+/// Finds keys in runs: moves the ends of those of `best` and of the base, then tries a single run
+/// and whole tiles. Leaves the last two states in `ends` and `tiles`.
+std::optional<RowAnswer> RowSolver::by_runs(const Search& search, const State& best, State& ends,
+                                            State& tiles) const {
+  const RowProblem& problem = search.problem;
+  // The cheapest start may have more wrong ends of runs of open keys than the problem's base (its
+  // first guess), so the search moves the ends of runs in both.
+  for (const State* from : {&best, &search.base}) {
+    if (from == &search.base && best.open == search.base.open) break;
+    ends = align_ends(problem, move_ends(problem, *from, search.cheap / 2), kDecided * noise_);
+    if (auto answer = settled(search, ends, false)) return answer;
+  }
+  if (auto answer = settled(search, one_run(problem, search.base), false)) return answer;
+  tiles = change_tiles(problem, search.base, search.cheap / 2);
+  return settled(search, tiles, false);
+}
+
+/// Finds any set of keys that fits, in the order of cost.
+std::optional<RowAnswer> RowSolver::by_sets(const Search& search) const {
+  std::vector<Index> keys(as_size(search.problem.keys()));
+  std::iota(keys.begin(), keys.end(), Index{0});
+  return with_uncertain(search, solve_sets(all_open(search.problem), keys, noise_, search.cheap));
+}
+
 std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row,
                                           const OpenKeys& supposed,
                                           std::span<const OpenKeys> starts) {
   const auto is_nan = [&](Head head) { return call_.is_nan(head, row); };
   if (std::ranges::any_of(heads, is_nan)) return judge(heads, row, OpenKeys(supposed.size()));
   const RowProblem problem(call_, {heads.begin(), heads.end()}, row, supposed);
-  const State base = problem.at(supposed);
-  const Search search{problem, supposed, base.cost};
-  const Index equations = problem.equations();
-  // State::cost assumes that rounding is equal in all directions. Keys that cost up to twice
-  // enough() may therefore still be right.
-  const double cheap = 2 * enough(equations);
-  const auto taken = [&](const State& state, bool any = false) {
-    return state.cost <= cheap ? settled(search, state, any) : std::nullopt;
-  };
-  const State best = cheapest(problem, base, starts);
-  if (auto answer = taken(best)) return answer;
+  const Search search{problem, supposed, problem.at(supposed), 2 * enough(problem.equations())};
+  const State best = cheapest(problem, search.base, starts);
+  if (auto answer = settled(search, best, false)) return answer;
   constexpr Index kFew = 8;
-  if (auto answer = taken(flip_keys(problem, base, 1, kFew, cheap / 2))) return answer;
-  // Runs a method, unless `attempts` says that it has hardly ever found an answer.
-  const auto tried = [](Attempts& attempts, auto&& way) -> std::optional<RowAnswer> {
-    if (!attempts.promise()) return {};
-    auto answer = way();
-    attempts.count(answer ? 1 : 0, 1);
-    return answer;
-  };
-  const bool enough_equations = equations + 1 >= problem.keys();
-  const auto with_uncertain =
-      [&](const std::optional<LeastSquares>& all) -> std::optional<RowAnswer> {
-    if (!all) return {};
-    auto answer = taken(problem.at(all->open), true);
-    if (!answer) return {};
-    // taken() may have changed some of the keys that least squares found. Keys that least squares
-    // left uncertain may change, and so may light keys (of too little weight to be decided), but no
-    // others.
-    for (const Index j : differing(answer->open, all->open)) {
-      const bool free = std::ranges::binary_search(all->uncertain, j) ||
-                        std::ranges::binary_search(answer->light, j);
-      if (!free) return {};
-    }
-    for (const Index j : all->uncertain) {
-      if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
-      answer->open[as_size(j)] = supposed[as_size(j)];
-    }
-    return answer;
-  };
-  // If keys of large weight are wrongly supposed to be open, rounding is overestimated. So there is
-  // a second problem, in whose base all keys are open.
-  const auto all_open = [&] {
-    const OpenKeys all(as_size(problem.keys()), 1);
-    return RowProblem(call_, {heads.begin(), heads.end()}, row, all);
-  };
-  // Of the keys that least squares leaves uncertain, only a few sets may fit the row.
-  const auto refined = [&](std::optional<LeastSquares> all) {
-    if (!all || all->uncertain.empty()) return all;
-    const RowProblem near(call_, {heads.begin(), heads.end()}, row, all->open);
-    auto sets = solve_sets(near, all->uncertain, noise_, cheap);
-    return sets ? sets : all;
-  };
-  if (enough_equations) {
-    const auto by_any_base = [&] {
-      auto answer = with_uncertain(refined(solve_all(problem, noise_)));
-      return answer ? answer : with_uncertain(refined(solve_all(all_open(), noise_)));
-    };
-    if (auto answer = tried(all_, by_any_base)) return answer;
+  const State flipped = flip_keys(problem, search.base, 1, kFew, search.cheap / 2);
+  if (auto answer = settled(search, flipped, false)) return answer;
+  if (problem.equations() + 1 >= problem.keys()) {
+    if (auto answer = tried(all_, [&] { return by_least_squares(search); })) return answer;
   }
-  State ends = base, tiles = base;
-  const auto by_runs = [&]() -> std::optional<RowAnswer> {
-    // The cheapest start may have more wrong ends of runs of open keys than the problem's base (its
-    // first guess), so the search moves the ends of runs in both.
-    for (const State* from : {&best, &base}) {
-      if (from == &base && best.open == base.open) break;
-      ends = align_ends(problem, move_ends(problem, *from, cheap / 2), kDecided * noise_);
-      if (auto answer = taken(ends)) return answer;
-    }
-    if (auto answer = taken(one_run(problem, base))) return answer;
-    tiles = change_tiles(problem, base, cheap / 2);
-    return taken(tiles);
-  };
-  if (auto answer = tried(runs_, by_runs)) return answer;
-  const auto by_sets = [&] {
-    std::vector<Index> keys(as_size(problem.keys()));
-    std::iota(keys.begin(), keys.end(), Index{0});
-    return with_uncertain(solve_sets(all_open(), keys, noise_, cheap));
-  };
-  if (auto answer = tried(sets_, by_sets)) return answer;
+  State ends = search.base, tiles = search.base;
+  if (auto answer = tried(runs_, [&] { return by_runs(search, best, ends, tiles); })) return answer;
+  if (auto answer = tried(sets_, [&] { return by_sets(search); })) return answer;
   return tried(many_, [&] {
-    return by_many_flips(search, std::array<const State*, 3>{&base, &ends, &tiles}, cheap / 2);
+    return by_many_flips(search, std::array<const State*, 3>{&search.base, &ends, &tiles});
   });
 }
 
 /// Searches for sets that differ in many keys from one of the states `from`.
 std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
-                                                  std::span<const State* const> from,
-                                                  double enough) const {
+                                                  std::span<const State* const> from) const {
   constexpr double kMostFlipProducts = 4e9;
   const RowProblem& problem = search.problem;
   const Index equations = problem.equations();
@@ -305,8 +317,7 @@ std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
     for (const State* start : from) {
       const bool first = start == from.front();
       if (!first && (width != 8 || start->cost >= from.front()->cost)) continue;
-      const State found = flip_keys(problem, *start, width, most, enough);
-      if (found.cost > 2 * enough) continue;
+      const State found = flip_keys(problem, *start, width, most, search.cheap / 2);
       if (auto answer = settled(search, found, false)) return answer;
     }
   }

@@ -26,6 +26,8 @@ struct RowAnswer {
   double margin = 0;
 };
 
+struct LeastSquares;  // least_squares.h
+
 class RowSolver {
  public:
   /// `noise`: the variance of an element of the output, divided by the variance that rounding is
@@ -49,9 +51,18 @@ class RowSolver {
  private:
   struct Search;
   double enough(Index equations) const;
+  /// The answer with the keys of a state, polished; absent where they do not fit, or, unless `any`
+  /// keys may be right, may fit by chance.
   std::optional<RowAnswer> settled(const Search& search, const State& state, bool any) const;
-  std::optional<RowAnswer> by_many_flips(const Search& search, std::span<const State* const> from,
-                                         double enough) const;
+  std::optional<RowAnswer> with_uncertain(const Search& search,
+                                          const std::optional<LeastSquares>& found) const;
+  std::optional<RowAnswer> by_least_squares(const Search& search) const;
+  std::optional<RowAnswer> by_runs(const Search& search, const State& best, State& ends,
+                                   State& tiles) const;
+  std::optional<RowAnswer> by_sets(const Search& search) const;
+  std::optional<RowAnswer> by_many_flips(const Search& search,
+                                         std::span<const State* const> from) const;
+  RowProblem all_open(const RowProblem& problem) const;
   State cheapest(const RowProblem& problem, const State& base,
                  std::span<const OpenKeys> starts) const;
   OpenKeys polished(const Search& search, const OpenKeys& open) const;
