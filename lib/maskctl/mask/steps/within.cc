@@ -8,7 +8,7 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/diagonal_parts.h"
-#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/planes/diagonal_planes.h"
 #include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/document_chains.h"
 #include "maskctl/mask/steps/edits.h"
@@ -24,73 +24,6 @@ struct DocumentRanges {
   Range q, k;
   Index number = 0;  // counted from the first document
 };
-
-struct Part {
-  DocumentRanges at;
-  PlanePtr plane;
-};
-
-/// Planes placed along a diagonal, one per document; all other cells are closed.
-class DiagonalPlane final : public Plane {
- public:
-  DiagonalPlane(Index queries, Index keys, std::vector<Part> parts)
-      : Plane(queries, keys), parts_(std::move(parts)) {}
-
-  void rows(Range q, const RowSink& sink) const override {
-    Index row = q.begin;
-    for (const Part& part : parts_) {
-      const Range mine = intersect(part.at.q, q);
-      if (mine.empty()) continue;
-      if (row < mine.begin) sink({row, mine.begin}, {});
-      part_rows(part, mine, sink);
-      row = mine.end;
-    }
-    if (row < q.end) sink({row, q.end}, {});
-  }
-  bool computed() const override { return true; }
-  Index bytes() const override {
-    Index total = static_cast<Index>(parts_.size() * sizeof(Part));
-    for (const Part& part : parts_) total += part.plane->bytes();
-    return total;
-  }
-
- private:
-  static void part_rows(const Part& part, Range q, const RowSink& sink) {
-    const Index first = part.at.q.begin;
-    std::vector<Run> runs;
-    part.plane->rows({q.begin - first, q.end - first}, [&](Range r, const Keys& keys) {
-      runs.assign(keys.runs.begin(), keys.runs.end());
-      if (keys.is_words()) {
-        runs.clear();
-        words_to_runs(keys.words, runs);
-      }
-      for (Run& run : runs) {
-        run.begin += static_cast<std::int32_t>(part.at.k.begin);
-        run.end += static_cast<std::int32_t>(part.at.k.begin);
-      }
-      sink({r.begin + first, r.end + first}, {runs, {}});
-    });
-  }
-
-  std::vector<Part> parts_;
-};
-
-PlanePtr diagonal_of(Index queries, Index keys, std::vector<Part> parts) {
-  std::vector<Slab> slabs;
-  for (const Part& part : parts) {
-    const std::vector<Slab>* own = slabs_of(*part.plane);
-    if (!own) return std::make_shared<DiagonalPlane>(queries, keys, std::move(parts));
-    for (Slab slab : *own) {
-      slab.q = {slab.q.begin + part.at.q.begin, slab.q.end + part.at.q.begin};
-      for (Band& band : slab.bands) {
-        band.begin += part.at.k.begin - (band.begin_slope ? part.at.q.begin : 0);
-        band.end += part.at.k.begin - (band.end_slope ? part.at.q.begin : 0);
-      }
-      slabs.push_back(std::move(slab));
-    }
-  }
-  return bands(queries, keys, slabs);
-}
 
 std::vector<Range> ranges_of(const std::vector<Index>& lengths, Index extent, const char* side) {
   std::vector<Range> out;
@@ -262,14 +195,14 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
         parts.push_back(changed_part(mask, at, done, own ? own->of(at.number) : rule.chain));
       }
     }
-    std::vector<Part> here;
+    std::vector<PlacedPart> here;
     std::vector<const Plane*> key;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      here.push_back({documents[i], parts[i].plane(b - done.begin, h)});
+      here.push_back({documents[i].q, documents[i].k, parts[i].plane(b - done.begin, h)});
       key.push_back(here.back().plane.get());
     }
     PlanePtr& plane = made[key];
-    if (!plane) plane = diagonal_of(mask.queries(), mask.keys(), std::move(here));
+    if (!plane) plane = diagonal_planes(mask.queries(), mask.keys(), std::move(here));
     return plane;
   });
 }
