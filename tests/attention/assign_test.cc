@@ -5,8 +5,8 @@
 #include <numeric>
 #include <random>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
 

@@ -6,9 +6,9 @@
 #include "bench.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/plane.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "maskctl/attention/calls/by_name.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 
 namespace bench {

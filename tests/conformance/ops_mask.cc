@@ -4,7 +4,7 @@
 
 #include "conformance/mismatch.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 
 namespace conformance {

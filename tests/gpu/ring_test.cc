@@ -8,8 +8,8 @@
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/problems/backends.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/error_of.h"
 #include "support/rounds.h"
 

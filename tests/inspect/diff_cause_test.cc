@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "maskctl/inspect/diff/diff.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/document.h"

@@ -5,8 +5,8 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/catch_compat.h"
 #include "support/random_chain.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/step.h"

@@ -5,8 +5,8 @@
 
 #include "inspect/counted_cells.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {

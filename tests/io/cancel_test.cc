@@ -12,7 +12,7 @@
 #include "maskctl/base/work_scope.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/catch_compat.h"
 
 namespace {

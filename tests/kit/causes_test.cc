@@ -4,7 +4,7 @@
 #include <string>
 
 #include "maskctl/kit/judge.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "support/catch_compat.h"
 
 namespace maskctl::kit {

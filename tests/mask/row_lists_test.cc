@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"

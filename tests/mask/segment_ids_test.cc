@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"

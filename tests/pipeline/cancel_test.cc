@@ -17,7 +17,7 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/render/figure/density.h"

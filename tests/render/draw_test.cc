@@ -4,8 +4,8 @@
 #include <random>
 #include <sstream>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/render/text/term.h"
 #include "render/figures.h"
 #include "support/catch_compat.h"

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/render/picture/bitmap_font.h"
 #include "render/figures.h"
 #include "support/catch_compat.h"

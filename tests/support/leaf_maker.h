@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/rows.h"
 #include "support/twin.h"
 

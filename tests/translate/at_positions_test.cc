@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"

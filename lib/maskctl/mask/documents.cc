@@ -5,7 +5,7 @@
 
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 
 namespace maskctl {
 namespace {

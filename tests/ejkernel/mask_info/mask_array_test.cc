@@ -5,8 +5,8 @@
 
 #include "ejkernel/mask_info/info_support.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 #include "support/twin.h"
 

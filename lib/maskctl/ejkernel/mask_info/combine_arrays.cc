@@ -8,8 +8,8 @@
 #include "maskctl/ejkernel/mask_info/mask_array.h"
 #include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/apply_op.h"
 #include "maskctl/tensor/convert.h"
 

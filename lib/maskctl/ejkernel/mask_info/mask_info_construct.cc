@@ -8,7 +8,7 @@
 #include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
 #include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

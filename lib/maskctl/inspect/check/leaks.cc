@@ -12,8 +12,8 @@
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

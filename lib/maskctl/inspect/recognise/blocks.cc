@@ -6,7 +6,7 @@
 
 #include "maskctl/base/threads.h"
 #include "maskctl/inspect/recognise/cells.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 
 namespace maskctl::recognition {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "maskctl/inspect/recognise/cells.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl::recognition {

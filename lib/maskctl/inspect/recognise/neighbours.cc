@@ -12,8 +12,8 @@
 #include "maskctl/base/ranges.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "maskctl/inspect/recognise/types.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 
 namespace maskctl::recognition {
 namespace {

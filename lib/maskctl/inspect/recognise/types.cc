@@ -9,7 +9,7 @@
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/rectangles.h"
 #include "maskctl/inspect/recognise/small_cells.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl::recognition {

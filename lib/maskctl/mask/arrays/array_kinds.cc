@@ -8,8 +8,8 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/equal/shared_planes.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

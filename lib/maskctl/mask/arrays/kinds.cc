@@ -12,7 +12,7 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/equal/shared_planes.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/tensor/convert.h"
 

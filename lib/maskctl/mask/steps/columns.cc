@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/rule.h"

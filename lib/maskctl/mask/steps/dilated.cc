@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/rule.h"

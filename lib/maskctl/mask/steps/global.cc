@@ -6,7 +6,7 @@
 #include <array>
 
 #include "maskctl/base/ranges.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {

@@ -7,7 +7,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/mt19937.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/steps/edits.h"

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "maskctl/base/ranges.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"

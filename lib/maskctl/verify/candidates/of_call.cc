@@ -8,7 +8,7 @@
 #include <string>
 
 #include "maskctl/base/text.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/verify/key_side.h"
 #include "maskctl/verify/merged.h"
 

@@ -13,7 +13,7 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/candidates/fitted.h"
 #include "maskctl/verify/candidates/some_queries.h"

@@ -12,7 +12,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/verify/rounding.h"
 #include "maskctl/verify/solve/bands.h"
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "maskctl/base/huge_pages.h"
-#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 
 namespace maskctl {

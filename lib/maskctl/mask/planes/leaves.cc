@@ -1,4 +1,4 @@
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/leaves.h"
 
 #include <fmt/format.h>
 
