@@ -101,6 +101,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt"},
       {"parse/arguments.h", "parse/values.h", "steps/sources.h", "steps/step_infos.h"}}},
     {"verify", {{"base", "tensor", "mask", "inspect", "attention"}, {"fmt", "hwy", "Eigen"}}},
+    {"phases", {{"base", "tensor", "mask", "inspect"}, {"fmt"}, {}}},
     {"kit",
      {{"base", "tensor", "mask", "inspect", "io", "render", "attention", "pipeline", "verify"},
       {"fmt"},

@@ -1,0 +1,141 @@
+// The caches of servers: llama.cpp, vLLM, SGLang and TensorRT-LLM.
+#include "maskctl/phases/caches/rows.h"
+
+namespace maskctl::caches {
+namespace servers_rows {
+
+using Order = Cache::Order;
+using Rollback = Cache::Rollback;
+
+Cache causal_pages(const CacheSizes& sizes) {
+  Cache out = all_tokens(kCausal);
+  out.page = sizes.page;
+  return out;
+}
+
+Cache llama(const CacheSizes&) { return all_tokens(kCausal); }
+
+/// A cell is taken again once the next token of its sequence would not see it.
+Cache llama_window(const CacheSizes& sizes) {
+  return last_tokens(before(sizes), Order::kPosition, local_mask(sizes));
+}
+
+Cache window_pages(const CacheSizes& sizes) {
+  Cache out = last_tokens(before(sizes), Order::kPosition, window_of(sizes));
+  out.page = sizes.page;
+  out.rollback = Rollback::kUnread;
+  return out;
+}
+
+/// Drops the chunks before that of the next token.
+Cache chunk_pages(const CacheSizes& sizes) {
+  Cache out = last_tokens(0, Order::kPosition, kDeclared);
+  out.page = sizes.chunk.value_or(1);
+  out.rollback = Rollback::kUnread;
+  return out;
+}
+
+Cache unread_pages(const CacheSizes& sizes) {
+  Cache out = causal_pages(sizes);
+  out.rollback = Rollback::kUnread;
+  return out;
+}
+
+Cache tensorrt_cyclic(const CacheSizes& sizes) {
+  Cache out = last_tokens(before(sizes), Order::kRing, window_of(sizes));
+  out.one = kOpen;
+  out.chunks_read = false;
+  out.rollback = Rollback::kUnread;
+  return out;
+}
+
+/// "In context phase, the self-attention is dense": sinks and window hold for one query alone.
+Cache tensorrt_streaming(const CacheSizes& sizes) {
+  Cache out = last_tokens(before(sizes) - sizes.sinks, Order::kRing, kCausal);
+  out.sinks = sizes.sinks;
+  out.one = kOpen;
+  out.chunks_read = false;
+  out.rollback = Rollback::kUnread;
+  return out;
+}
+
+constexpr std::string_view kLlama = "llama.cpp 02c28f53", kVllm = "vLLM 002f3491",
+                           kSglang = "SGLang, read 2026-12", kTensorRt = "TensorRT-LLM 3105370b";
+
+constexpr CacheRow kRows[] = {
+    {.name = "llama_kv_cache",
+     .family = "llama.cpp",
+     .library = kLlama,
+     .source = "src/llama-kv-cache.cpp: find_slot(), set_input_kq_mask()",
+     .full = true,
+     .make = llama},
+    {.name = "llama_kv_cache_iswa",
+     .family = "llama.cpp",
+     .library = kLlama,
+     .source = "src/llama-kv-cache-iswa.cpp; src/llama-kv-cache.cpp: find_slot(); "
+               "src/llama-hparams.h: is_masked_swa()",
+     .sliding = true,
+     .chunked = true,
+     .make = llama_window},
+    {.name = "FullAttentionManager",
+     .family = "vllm",
+     .library = kVllm,
+     .source = "vllm/v1/core/single_type_kv_cache_manager.py: FullAttentionManager",
+     .full = true,
+     .make = causal_pages},
+    {.name = "SlidingWindowManager",
+     .family = "vllm",
+     .library = kVllm,
+     .source = "vllm/v1/core/single_type_kv_cache_manager.py: remove_skipped_blocks() of "
+               "SlidingWindowManager",
+     .sliding = true,
+     .make = window_pages},
+    {.name = "ChunkedLocalAttentionManager",
+     .family = "vllm",
+     .library = kVllm,
+     .source = "vllm/v1/core/single_type_kv_cache_manager.py: get_num_skipped_tokens() of "
+               "ChunkedLocalAttentionManager, in a later version",
+     .chunked = true,
+     .make = chunk_pages},
+    {.name = "sglang-pages",
+     .family = "sglang",
+     .library = kSglang,
+     .source = "python/sglang/srt/mem_cache/common.py",
+     .full = true,
+     .make = unread_pages},
+    {.name = "sglang-swa-pages",
+     .family = "sglang",
+     .library = kSglang,
+     .source =
+         "python/sglang/srt/mem_cache/common.py: free_swa_out_of_window_slots(), whose window "
+         "leaves out the query's own key",
+     .sliding = true,
+     .make = window_pages},
+    {.name = "tensorrt-llm-pages",
+     .family = "tensorrt-llm",
+     .library = kTensorRt,
+     .source = "docs/source/legacy/advanced/gpt-attention.md: Paged KV Cache",
+     .note = "from its documentation: its kernels were not read",
+     .full = true,
+     .make = unread_pages},
+    {.name = "tensorrt-llm-cyclic",
+     .family = "tensorrt-llm",
+     .library = kTensorRt,
+     .source = "docs/source/legacy/advanced/gpt-attention.md: Cyclic (Rolling Buffer) KV Cache",
+     .note = "from its documentation: its kernels, and chunks of a prompt, were not read",
+     .sliding = true,
+     .make = tensorrt_cyclic},
+    {.name = "tensorrt-llm-streaming",
+     .family = "",
+     .library = kTensorRt,
+     .source = "docs/source/legacy/advanced/gpt-attention.md: StreamingLLM",
+     .note = "from its documentation; rotary positions are those of slots there",
+     .sliding = true,
+     .make = tensorrt_streaming},
+};
+
+}  // namespace servers_rows
+
+std::span<const CacheRow> servers() { return servers_rows::kRows; }
+
+}  // namespace maskctl::caches
