@@ -53,7 +53,10 @@ Index GivenIndices::at(Index b, Index place) const {
 
 Index GivenIndices::end() const {
   Index out = 0;
-  for (const Range& range : ranges) out = std::max(out, range.end);
+  for (const Range& range : ranges) {
+    if (range.empty()) continue;
+    out = std::max(out, range.begin + (range.size() - 1) / stride * stride + 1);
+  }
   for (const Index index : as_int64(array.array, "indices")) out = std::max(out, index + 1);
   return out;
 }
