@@ -202,6 +202,14 @@ class CauseSaid {
           if (take(rest, at, " in each document")) {
             for (Clause& one : group.clauses) one.inside = true;
           }
+          static const std::regex several(" in (\\d+) steps");
+          std::smatch steps;
+          if (std::regex_search(rest.begin() + static_cast<std::ptrdiff_t>(at), rest.end(), steps,
+                                several, std::regex_constants::match_continuous)) {
+            group.clauses.back().steps = number(steps[1]);
+            if (group.clauses.back().steps < 2) return "several steps are two at least";
+            at += static_cast<std::size_t>(steps[0].length());
+          }
           if (!take(rest, at, " and ")) break;
         }
         static const std::regex where(

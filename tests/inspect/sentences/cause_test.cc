@@ -13,23 +13,30 @@
 namespace maskctl::test {
 namespace {
 
+/// What is false about the cause of the differences of a drawn pair; "" if nothing is.
+std::string wrong_cause(std::uint64_t seed) {
+  const DrawnPair pair = MaskDraws(seed + 31000).pair();
+  const auto cause = diff_cause(pair.a, pair.b);
+  REQUIRE(cause);
+  const std::string wrong = CauseSaid(said(*cause), pair.a, pair.b).wrong();
+  if (wrong.empty()) return "";
+  return fmt::format("pair {}: {}: {}\n  A is {}\n  B is {}\n  edit {}\n  cells {} {} {}", seed,
+                     cause->text, wrong, to_text(cause->pipeline_a, "a.npz"),
+                     to_text(cause->pipeline_b, "b.npz"), to_text(cause->edit, "e.npz"),
+                     cause->residue_a.cells, cause->residue_b.cells, cause->edit_residue.cells);
+}
+
 TEST_CASE("diff: the cause of a difference is true", "[sentences]") {
   const Index draws = draws_asked(400);
-  Index false_ones = 0;
   for (Index i = 0; i < draws; ++i) {
-    const DrawnPair pair = MaskDraws(first_draw() + static_cast<std::uint64_t>(i) + 31000).pair();
-    const auto cause = diff_cause(pair.a, pair.b);
-    REQUIRE(cause);
-    const std::string wrong = CauseSaid(said(*cause), pair.a, pair.b).wrong();
-    if (wrong.empty()) continue;
-    ++false_ones;
-    FAIL_CHECK("pair " << i << ": " << cause->text << ": " << wrong << "\n  A is "
-                       << to_text(cause->pipeline_a, "a.npz") << "\n  B is "
-                       << to_text(cause->pipeline_b, "b.npz") << "\n  edit "
-                       << to_text(cause->edit, "e.npz") << "\n  cells " << cause->residue_a.cells
-                       << " " << cause->residue_b.cells << " " << cause->edit_residue.cells);
+    const std::string wrong = wrong_cause(first_draw() + static_cast<std::uint64_t>(i));
+    if (!wrong.empty()) FAIL_CHECK(wrong);
   }
-  CHECK(false_ones == 0);
+}
+
+TEST_CASE("diff: causes that were false once, or not understood, are true", "[sentences]") {
+  // rows closed in each document, a dilation by batch, two arrays that change
+  for (const std::uint64_t seed : {970012973, 970019826, 970022082}) CHECK(wrong_cause(seed) == "");
 }
 
 /// The sentence with its i-th number one larger; nothing if it has fewer.

@@ -24,7 +24,8 @@ inline const std::vector<std::regex>& clauses() {
     const std::string side = "(?:-?\\d+|none)";
     const std::string span = "(?:from -?\\d+ to -?\\d+|at least -?\\d+|at most -?\\d+|any)";
     const std::string by_shift = R"((?: \(moved by K - Q = -?\d+, as by the other alignment\))?)";
-    const std::string end = R"((?=$| and | \(batch| \(head| \(all |; |, and | in each document))";
+    const std::string end =
+        R"((?=$| and | \(batch| \(head| \(all |; |, and | in each document| in \d+ steps))";
     const std::string region = "(?:the (?:rows? of quer(?:y|ies)|columns? of keys?) " + numbers +
                                "|quer(?:y|ies) " + numbers + ", keys? " + numbers + ") " + state;
     const std::string value = "(?:-?\\d+(?:, -?\\d+)* and -?\\d+ by batch|[^ ,;()]+)";
@@ -55,7 +56,7 @@ inline const std::vector<std::regex>& clauses() {
         "other steps in documents? " + numbers,
         "other documents",
         "[a-z-]+ [a-z]+ " + value + " instead of " + value,
-        "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|prefix "
+        "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|dilation|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
         "\\d+|diagonal|tree|take|grid|drafts|positions of tokens|\\d+ of every \\d+ "

@@ -16,6 +16,7 @@ namespace maskctl::test {
 struct Clause {
   std::string text;
   bool inside = false;  // "... in each document"
+  Index steps = 1;      // "... in 3 steps"
 };
 
 class PlaneSaid {
@@ -34,7 +35,7 @@ class PlaneSaid {
     note_idle(from_b, in_b);
     if (!clauses.empty() && placed(clauses[0].text, in_a, in_b)) clauses.erase(clauses.begin());
     cancel(in_a, in_b);
-    clauses_ = &clauses;
+    clauses = one_by_one(clauses);
     Account account{in_a, in_b, std::vector<int>(in_a.size()), std::vector<int>(in_b.size()), {}};
     if (accounts(clauses, 0, account)) return "";
     std::string text;
@@ -43,6 +44,18 @@ class PlaneSaid {
   }
 
  private:
+  /// What is said of several steps, as a clause for each of them.
+  static std::vector<Clause> one_by_one(const std::vector<Clause>& clauses) {
+    std::vector<Clause> out;
+    for (const Clause& clause : clauses) {
+      out.push_back(clause);
+      if (clause.inside) continue;
+      out.back().steps = 1;
+      out.resize(out.size() + static_cast<std::size_t>(clause.steps - 1), out.back());
+    }
+    return out;
+  }
+
   /// Inside a document, queries and keys are counted from the first ones of the document.
   Index shift() const { return inside_ ? 0 : a_.k - a_.q; }
 
@@ -102,7 +115,7 @@ class PlaneSaid {
   bool accounts(const std::vector<Clause>& clauses, std::size_t from, Account account) {
     if (from == clauses.size()) return nothing_left(std::move(account));
     const Clause& clause = clauses[from];
-    if (clause.inside) return accounts_inside(clauses, from, account);
+    if (clause.inside) return accounts_inside(clauses, from, account, 0);
     const Account before = account;
     const StepsSaid steps(a_.q, a_.k, shift());
     for (std::size_t i = 0; i < account.a.size(); ++i) {
@@ -131,12 +144,13 @@ class PlaneSaid {
     return false;
   }
   /// Judges clauses "... in each document", which explain how the steps inside a `within` step
-  /// differ.
-  bool accounts_inside(const std::vector<Clause>& clauses, std::size_t from,
-                       const Account& account) {
+  /// differ; `done` of the steps of which they are said are explained.
+  bool accounts_inside(const std::vector<Clause>& clauses, std::size_t from, const Account& account,
+                       Index done) {
     std::size_t end = from;
     std::vector<Clause> inner;
     while (end < clauses.size() && clauses[end].inside) inner.push_back({clauses[end++].text});
+    if (done == clauses[end - 1].steps) return accounts(clauses, end, account);
     for (std::size_t i = 0; i < account.a.size(); ++i) {
       for (std::size_t j = 0; j < account.b.size(); ++j) {
         const auto* in_a = account.a[i].get_if<step::Within>();
@@ -161,7 +175,7 @@ class PlaneSaid {
         Account next = account;
         next.pairs.emplace_back(i, j);
         next.a_used[i] = next.b_used[j] = 2;
-        if (accounts(clauses, end, next)) return true;
+        if (accounts_inside(clauses, from, next, done + 1)) return true;
       }
     }
     return false;
@@ -185,23 +199,6 @@ class PlaneSaid {
     };
     pass_idle(account.a, account.a_used);
     pass_idle(account.b, account.b_used);
-    // A clause that several steps or changes share is printed only once.
-    const StepsSaid steps(a_.q, a_.k, shift());
-    for (const Clause& clause : *clauses_) {
-      for (std::size_t i = 0; i < account.a.size(); ++i) {
-        if (account.a_used[i] == 0 && misses(clause.text, account.a[i])) account.a_used[i] = 1;
-      }
-      for (std::size_t j = 0; j < account.b.size(); ++j) {
-        if (account.b_used[j] == 0 && adds(clause.text, account.b[j])) account.b_used[j] = 1;
-      }
-      for (std::size_t i = 0; i < account.a.size(); ++i) {
-        for (std::size_t j = 0; j < account.b.size() && account.a_used[i] == 0; ++j) {
-          if (account.b_used[j] != 0 || !steps.holds(clause.text, account.a[i], account.b[j]))
-            continue;
-          account.a_used[i] = account.b_used[j] = 2;
-        }
-      }
-    }
     const auto all = [](const std::vector<int>& used) {
       return std::ranges::all_of(used, [](int one) { return one != 0; });
     };
@@ -239,9 +236,10 @@ class PlaneSaid {
   bool misses(const std::string& clause, const Step& step) const {
     if (const auto* region = step.get_if<step::Region>()) {
       std::string cells = words(step);
-      cells.resize(cells.rfind(' '));
-      if (clause == (region->open ? "opening of " : "closing of ") + cells + " missing")
-        return true;
+      std::string lines = region_words(*region, region->open, -1);
+      cells.resize(cells.rfind(' ')), lines.resize(lines.rfind(' '));
+      const std::string what = region->open ? "opening of " : "closing of ";
+      if (clause == what + cells + " missing" || clause == what + lines + " missing") return true;
       return clause == region_words(*region, !region->open, a_.q) &&
              is_region(*region, !region->open);
     }
@@ -283,7 +281,6 @@ class PlaneSaid {
   Dense a_, b_, told_;
   bool inside_ = false;
   std::vector<Step> idle_;
-  const std::vector<Clause>* clauses_ = nullptr;
 };
 
 }  // namespace maskctl::test

@@ -219,6 +219,7 @@ inline std::string step_said(const Step& step, Index shift, Index queries) {
   }
   if (step.is<step::Pad>()) return "padding";
   if (const auto* dilated = step.get_if<step::Dilated>()) {
+    if (dilated->strides.array.elements() > 0) return "dilation";
     return number("dilated stride ", dilated->stride);
   }
   if (const auto* prefix = step.get_if<step::Prefix>()) return number("prefix ", prefix->n);

@@ -6,6 +6,7 @@
 
 #include "maskctl/base/grouped.h"
 #include "maskctl/inspect/diff/change.h"
+#include "maskctl/inspect/diff/crossings.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/diff/forms.h"
 #include "maskctl/inspect/diff/known_documents.h"
@@ -397,36 +398,15 @@ class Claim {
                        open ? "open" : "closed", document_words(cell, listed));
   }
 
-  using Crossed = std::optional<std::pair<Index, Index>>;
-  static Crossed crossed(const Chain& chain, const Cell& cell) {
-    for (const Step& step : chain) {
-      if (auto documents = documents_of(step, cell)) return documents;
-    }
-    return std::nullopt;
-  }
-  /// Says which document sees which other one at this cell, if documents make the plane but for few
-  /// cells. The `listed` cells of a plane are told by one rule, as two may number documents
-  /// differently.
+  /// Words for the documents that a cell joins, by the rules that make its planes.
   std::string document_words(const Cell& cell, std::span<const Cell> listed) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
-    Crossed told;
+    std::vector<const Recognised*> rules;
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
-      if (known == known_.end() || !known->second) continue;
-      const Chain& chain = known->second->chain;
-      const auto here = [&](const Cell& other) {
-        return other.batch == cell.batch && other.head == cell.head;
-      };
-      // A rule that leaves other cells, too, has documents by chance.
-      if (known->second->residue.cells > std::ranges::count_if(listed, here)) continue;
-      const bool tells = std::ranges::any_of(
-          listed, [&](const Cell& other) { return here(other) && crossed(chain, other); });
-      if (!tells && known->second->residue.cells == 0) return "";  // a rule without documents
-      if (!tells || told) continue;
-      told = crossed(chain, cell);
-      if (!told) return "";
+      if (known != known_.end() && known->second) rules.push_back(&*known->second);
     }
-    return told ? fmt::format(" (document {} sees document {})", told->first, told->second) : "";
+    return crossing_words(cell, listed, rules);
   }
 
   const Mask& a_;

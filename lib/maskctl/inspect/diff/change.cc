@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "maskctl/base/text.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/edits.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
@@ -342,10 +344,10 @@ MaybeReason positions_change(const Chain& a, const Chain& b) {
 MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys) {
   const Index shift = keys - queries;
   if (const Step* added = lone_step(b, a)) {
-    return Reason{"step", step_words(*added, shift) + " added"};
+    return Reason{"step", added_words(*added, shift)};
   }
   if (const Step* missing = lone_step(a, b)) {
-    return Reason{"step", step_words(*missing, shift) + " missing"};
+    return Reason{"step", missing_words(*missing, shift)};
   }
   if (a.size() != b.size()) return std::nullopt;
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);
@@ -409,6 +411,22 @@ std::string step_words(const Step& step, Index shift) {
                        side(limits->high, limits->centre, 1));
   }
   return words_of(step);
+}
+
+std::string added_words(const Step& step, Index shift) {
+  return step_words(step, shift) + (step.is<step::Region>() ? "" : " added");
+}
+
+std::string missing_words(const Step& step, Index shift) {
+  const auto* region = step.get_if<step::Region>();
+  if (region) return missing_region_words(step_words(step, shift), region->open);
+  return step_words(step, shift) + " missing";
+}
+
+std::string missing_region_words(const std::string& words, bool open) {
+  const std::string_view state = open ? " open" : " closed";
+  return fmt::format("{} of {} missing", open ? "opening" : "closing",
+                     std::string_view(words).substr(0, words.size() - state.size()));
 }
 
 }  // namespace maskctl

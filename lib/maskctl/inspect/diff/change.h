@@ -62,5 +62,11 @@ std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell
 
 /// Words for a step that only A or only B has: "chunk size 8".
 std::string step_words(const Step& step, Index shift);
+/// Words for a step that only B has, or only A: "chunk size 8 added", "the row of query 3 closed";
+/// "chunk size 8 missing", "closing of the row of query 3 missing".
+std::string added_words(const Step& step, Index shift);
+std::string missing_words(const Step& step, Index shift);
+/// missing_words() of a region for which `words` say that it is opened or closed.
+std::string missing_region_words(const std::string& words, bool open);
 
 }  // namespace maskctl

@@ -318,10 +318,7 @@ class Pair {
   }
   /// "opening of queries 0-3, keys 0-3 missing": B's other steps may open some of these cells too.
   std::string words_of_lacking(const Step& region) const {
-    const bool open = region.as<step::Region>().open;
-    std::string words = region_words_of(region);
-    words.resize(words.size() - std::string_view(open ? " open" : " closed").size());
-    return fmt::format("{} of {} missing", open ? "opening" : "closing", words);
+    return missing_region_words(region_words_of(region), region.as<step::Region>().open);
   }
   static void add_words(std::string& words, const std::string& more) {
     words += (words.empty() ? "" : " and ") + more;
@@ -341,8 +338,7 @@ class Pair {
     if (step.is<step::Region>()) {
       return {"region", change.a ? words_of_lacking(step) : region_words_of(step), 1};
     }
-    return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
-            1};
+    return {"step", change.a ? missing_words(step, shift()) : added_words(step, shift()), 1};
   }
 
   /// The bits of these changes; a changed number costs its new value and its position.
@@ -380,12 +376,10 @@ class Pair {
     }
     for (const Step& region : regions) parts.push_back(step_words(region, shift()));
     std::string out;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i), parts[i]) !=
-          parts.begin() + static_cast<std::ptrdiff_t>(i)) {
-        continue;
-      }
-      out += (out.empty() ? "" : " and ") + parts[i];
+    for (auto part = parts.begin(); part != parts.end(); ++part) {
+      if (std::find(parts.begin(), part, *part) != part) continue;
+      const auto steps = std::count(part, parts.end(), *part);
+      add_words(out, *part + (steps > 1 ? fmt::format(" in {} steps", steps) : ""));
     }
     return out;
   }

@@ -238,7 +238,7 @@ Reason chain_change(Chain a, Chain b) {
     const auto at =
         std::ranges::find_if(b, [&](const Step& other) { return are_comparable(step, other); });
     if (at == b.end()) {
-      add({"step", step_words(step, 0) + " missing", 1});
+      add({"step", missing_words(step, 0), 1});
     } else {
       add(step_change_inside(step, *at));
       b.erase(at);
@@ -247,7 +247,7 @@ Reason chain_change(Chain a, Chain b) {
   for (const Step& step : b) {
     const auto limits = limits_of(step, 0);
     const Index numbers = limits && limits->causal ? 1 : 2;
-    add({"step", step_words(step, 0) + " added", numbers});
+    add({"step", added_words(step, 0), numbers});
   }
   if (out.changes > 0) out.words += " in each document";
   add(own);
