@@ -118,7 +118,7 @@ TEST_CASE("bias form: tables by distance, zeros and irregular numbers are told a
   }));
   CHECK(free.planes[1].form == Form::kIrregular);
   REQUIRE(bias_text(free).size() == 2);
-  CHECK(contains(bias_text(free)[1], "follow neither distance nor key (1 of 2 heads)"));
+  CHECK(contains(bias_text(free)[1], "are no multiples of distance or key (1 of 2 heads)"));
   CHECK(contains(error_of([] { bias_form(Tensor(DType::kInt32, {3, 3})); }), "not int32"));
   CHECK(contains(error_of([] { bias_form(Tensor(DType::kFloat32, {3})); }), "not (3,)"));
 }

@@ -238,7 +238,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
       return holds && different <= whole(m[1]);
     });
     if (!span.is_tight() || !exact) out.true_in = 0;
-  } else if (is(R"(numbers from (.*) to (.*) that follow neither distance nor key)")) {
+  } else if (is(R"(numbers from (.*) to (.*) that are no multiples of distance or key)")) {
     Span span{std::stod(m[1].str()), std::stod(m[2].str())};
     out.true_in = bias.count([&](Index h) {
       return bias.all(h, [&](Index, Index, double value) { return span.holds(value); });

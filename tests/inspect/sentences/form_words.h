@@ -15,7 +15,7 @@ namespace maskctl::test {
 /// token q".
 inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Index b, Index h) {
   static const std::regex form(
-      R"(causal, where the keys are of tokens (.*?)(?: and of (\d+) more keys)?, and query q is token q)");
+      R"(causal, where the keys are of tokens (.*?)(?: and of (\d+) more keys)?(?:, no query sees the last (\d+))?, and query q is token q)");
   static const std::regex item(R"((\d+)(?:-(\d+)| \((\d+) times\))?)");
   std::smatch m;
   if (!std::regex_match(text, m, form)) return false;
@@ -27,10 +27,10 @@ inline bool order_of_keys_holds(const std::string& text, const Dense& cells, Ind
     const Index times = (*at)[3].matched ? number_said((*at)[3]) : 1;
     for (Index token = first; token <= last; ++token) tokens.insert(tokens.end(), times, token);
   }
-  // The sentence leaves out keys that no query sees.
   Index seen = 0;
   for (Index k = 0; k < cells.k; ++k) seen += cells.get(b, h, cells.q - 1, k);
   if (std::ssize(tokens) + (m[2].matched ? number_said(m[2]) : 0) != seen) return false;
+  if ((m[3].matched ? number_said(m[3]) : 0) != cells.k - seen) return false;
   for (Index q = 0; q < cells.q; ++q) {
     bool ended = false;
     for (Index k = 0; k < cells.k; ++k) {

@@ -276,7 +276,7 @@ std::string words(const Alike& alike, Index planes, Index queries) {
     case Form::kIrregular:
       break;
   }
-  return fmt::format("numbers from {:.6g} to {:.6g} that follow neither distance nor key{}",
+  return fmt::format("numbers from {:.6g} to {:.6g} that are no multiples of distance or key{}",
                      example.least, example.largest, heads);
 }
 

@@ -88,6 +88,12 @@ PlanePtr Candidates::left() const {
   return combine(Op::kXor, plane_of(best_.chain, extent_), plane_);
 }
 
+bool Candidates::is_nearly_short() const {
+  constexpr Index kFewCells = 64;
+  return length_ >= 0 && best_.residue <= kFewCells && !irregular() &&
+         description_.of(best_.chain) <= description_.cell() + description_.step();
+}
+
 bool Candidates::is_plain_exact() const {
   return exact() && best_.chain.size() <= 2 && !has_arrays(best_.chain);
 }
@@ -116,7 +122,7 @@ void Candidates::add(Fitted one) {
   // Of two exact chains with arrays, the one with fewer steps wins.
   const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
                     has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
-  constexpr Index kManyCells = 64;  // fewer may well take such steps
+  constexpr Index kManyCells = 24;  // fewer may well take such steps
   const bool told = length_ >= 0 && few >= kManyCells;
   const bool fitted = told && leaves_lone_cell(one, best_);
   if (told && leaves_lone_cell(best_, one)) return;

@@ -39,6 +39,8 @@ class Candidates {
   /// True for an exact chain that takes no more bits than one step and one wrong cell: so short
   /// that the search can stop.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
+  /// True for a chain whose steps are as short and leave few cells.
+  bool is_nearly_short() const;
   /// True for an exact chain of at most two steps, none of which has an array.
   bool is_plain_exact() const;
   /// True for a chain without arrays and long lists that leaves only a few stray cells: searching

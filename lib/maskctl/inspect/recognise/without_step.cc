@@ -67,8 +67,10 @@ std::string order_of_keys(const PlanePtr& plane) {
                         return next != one + 1 && !(one == 0 && next == 0);
                       }) == tokens.end();
   if (follow) return "";
-  return fmt::format("causal, where the keys are of tokens {}, and query q is token q",
-                     tokens_text(tokens));
+  const Index unseen = plane->keys() - std::ssize(tokens);
+  return fmt::format("causal, where the keys are of tokens {}{}, and query q is token q",
+                     tokens_text(tokens),
+                     unseen > 0 ? fmt::format(", no query sees the last {}", unseen) : "");
 }
 
 /// What a plane is; empty where it is nothing that has words.
