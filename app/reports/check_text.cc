@@ -123,7 +123,8 @@ Unseen unseen(NotLookedAt part) {
     case NotLookedAt::kCells:
       return {"single cells", "-t slice:..."};
     case NotLookedAt::kAnyCells:
-      return {"single cells, as no rule that was tried makes the mask", "--expect"};
+      return {"single cells, as no rule without arrays or rectangles that was tried makes the mask",
+              "--expect"};
     case NotLookedAt::kDocuments:
       return {"documents", "--segments"};
     case NotLookedAt::kBias:

@@ -187,18 +187,18 @@ TEST_CASE("inverted, transposed, opened and empty entries are reported", "[lint]
 
 TEST_CASE("single cells off a pattern are reported, rules of many cells are not", "[lint]") {
   const auto nearly = [](const Mask& mask) {
-    return ids(lint_pattern(pattern(mask), "causal").value_or(Findings{}));
+    return ids(lint_pattern(pattern(mask)).value_or(Findings{}));
   };
   const Mask causal = made(32, 32, "causal");
   const Mask cell(rectangle(32, 32, {3, 4}, {20, 21}));
   CHECK(nearly(causal).empty());
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
-  const Finding leak = only(lint_pattern(pattern(zip(Op::kXor, causal, cell)), "causal").value());
+  const Finding leak = only(lint_pattern(pattern(zip(Op::kXor, causal, cell))).value());
   CHECK(leak.message == "causal except for 1 cell: query 3, key 20");
   CHECK(leak.where.key == 20);
   // Such a column is a rule of its own: single cells are not judged.
   const Mask column(rectangle(32, 32, {10, 32}, {7, 8}));
-  CHECK_FALSE(lint_pattern(pattern(zip(Op::kSub, causal, column)), "causal"));
+  CHECK_FALSE(lint_pattern(pattern(zip(Op::kSub, causal, column))));
 }
 
 TEST_CASE("masks that only close key padding, on either side, have no finding", "[lint]") {
@@ -383,7 +383,7 @@ TEST_CASE("a rectangle between long documents is found beside padding that sees 
     INFO(chain << leak);
     const auto said = [&](const std::string& steps) {
       const Index n = tokens + padding;
-      return ids(lint_pattern(pattern(made(n, n, steps)), "w").value_or(Findings{}));
+      return ids(lint_pattern(pattern(made(n, n, steps))).value_or(Findings{}));
     };
     CHECK(said(chain).empty());
     CHECK(said(chain + leak) == Ids{"nearly"});
@@ -393,7 +393,7 @@ TEST_CASE("a rectangle between long documents is found beside padding that sees 
 TEST_CASE("strides and selected keys are no stray cells, and irregular masks are not judged",
           "[lint]") {
   const auto of = [](Index n, const std::string& chain) {
-    return ids(lint_pattern(pattern(made(n, n, chain)), "w").value_or(Findings{}));
+    return ids(lint_pattern(pattern(made(n, n, chain))).value_or(Findings{}));
   };
   CHECK(of(6, "window:keys=3 | open:q=4,k=0 | open:q=5,k=1").empty());
   CHECK(of(48, "causal | close:q=20-47,k=4-7").empty());  // two branches after a prefix
@@ -411,7 +411,7 @@ TEST_CASE("strides and selected keys are no stray cells, and irregular masks are
     const auto q = static_cast<Index>(random() % 48), k = static_cast<Index>(random() % 48);
     noise = combine(Op::kXor, noise, rectangle(48, 48, {q, q + 1}, {k, k + 1}));
   }
-  CHECK_FALSE(lint_pattern(pattern(Mask(noise)), "w"));
+  CHECK_FALSE(lint_pattern(pattern(Mask(noise))));
 }
 
 TEST_CASE("swapped axes of heads and queries are reported", "[lint]") {

@@ -48,6 +48,10 @@ class PlainCells {
       for (Index k = 0; k < keys_; ++k) out += counts(q, k);
     return out;
   }
+  /// True if the open cells of a plane are those for which counts(q, k) is true.
+  bool are_open_just_where(Index b, Index h, const InPlane& counts) const {
+    return open_cells(b, h, counts) == all_cells(counts) && all_cells(counts) == open_cells(b, h);
+  }
   Index open_cells(Index b, Index h) const {
     return open_cells(b, h, [](Index, Index) { return true; });
   }

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "inspect/claims/forms.h"
 #include "inspect/sentences/draws_asked.h"
@@ -152,8 +153,13 @@ void judge(const CheckedMask& question, const std::string& text, std::set<Findin
 
 TEST_CASE("check: what a finding says of drawn masks, steps and arrays is true", "[claims]") {
   std::set<FindingId> said;
+  // a stride that skips the last position was false once, and a rank by its offset ended the
+  // program
+  std::vector<unsigned> seeds{970013217, 1000000897};
   for (Index i = 0; i < draws_asked(4000); ++i) {
-    const auto seed = static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i));
+    seeds.push_back(static_cast<unsigned>(first_draw() + static_cast<std::uint64_t>(i)));
+  }
+  for (const unsigned seed : seeds) {
     CheckedMask question;
     try {
       question = Questions(seed).next();

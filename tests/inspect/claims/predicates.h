@@ -252,8 +252,11 @@ inline bool empty_rows_are_true(const Claimed& claim) {
   const Index unseen = !tells                                 ? 0
                        : text.find(some) != std::string::npos ? claim.number_after(some)
                                                               : claim.finding.count;
+  // Where these are all the rows without a key, so are their tokens.
+  const bool are_all =
+      claim.finding.count == cells.rows(is_empty) && cells.queries() == cells.keys();
   return is_empty(claim.b(), claim.h(), claim.q()) && claim.finding.count <= cells.rows(is_empty) &&
-         unseen <= cells.rows(is_unseen);
+         (are_all ? unseen == cells.rows(is_unseen) : unseen <= cells.rows(is_unseen));
 }
 
 /// True if the row has keys, but none in the first block of 128 keys that its block of 128 queries

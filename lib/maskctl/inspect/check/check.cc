@@ -37,30 +37,6 @@ bool has(const Findings& findings, Severity severity) {
                              [severity](const Finding& f) { return f.rule->severity == severity; });
 }
 
-bool has(const Findings& findings, FindingId id) {
-  return std::ranges::any_of(findings, [id](const Finding& f) { return f.rule->key == id; });
-}
-
-/// Adds the words for each step of the chain, each once; steps inside scopes are included.
-void add_words(const Chain& chain, std::vector<std::string>& words) {
-  for (const Step& step : chain) {
-    if (step.row().scope) {
-      add_words(*chain_of(step), words);
-      continue;
-    }
-    const StepInfo& info = info_of(step);
-    const std::string word(info.noun.empty() ? info.name : info.noun);
-    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
-  }
-}
-
-/// For example "documents and causal".
-std::string words_of(const Chain& chain) {
-  std::vector<std::string> words;
-  add_words(chain, words);
-  return joined(words, " and ");
-}
-
 /// True when all cells that the steps do not explain are in the future.
 bool all_in_future(const Residue& residue, const Mask& mask) {
   const Index shift = mask.keys() - mask.queries();
@@ -272,17 +248,14 @@ class Check {
       return {};
     }
     if (has(so_far, Beside::kCountsFuture) && all_in_future(pattern.found.residue, mask)) return {};
-    const Chain& chain = pattern.found.chain;
-    auto found =
-        chain.empty() ? lint_pattern(pattern, "full") : lint_pattern(pattern, words_of(chain));
+    auto found = lint_pattern(pattern);
     if (!found && !known) skip(NotLookedAt::kAnyCells);
     Findings out = found ? *std::move(found) : lint_row_length(mask);
     if (!found) std::ranges::move(lint_heads(pattern, planes_), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
     if (out.empty()) out = lint_recognised(pattern, planes_);
-    if (has(so_far, FindingId::kStepReopens)) {  // the steps that reopen were given, and named
-      std::erase_if(
-          out, [](const Finding& one) { return one.rule->key == FindingId::kDocumentsReopened; });
+    if (has(so_far, Beside::kNamesReopening)) {
+      std::erase_if(out, [](const Finding& one) { return has(one, Beside::kIsReopening); });
     }
     if (out.empty()) out = lint_window(mask);
     if (out.empty()) out = lint_trees_of_heads(mask, planes_);

@@ -34,6 +34,29 @@ std::optional<OfFamily> family_of(const Chain& chain, const MaskShape& shape, co
   return out;
 }
 
+/// The number of a step's argument.
+Index number_of(const Step& step, std::string_view name) {
+  const Field* field = find_field(step, name);
+  const FieldValue value = field ? field->get(step) : FieldValue{};
+  const auto* number = std::get_if<Index>(&value);
+  return number ? *number : 0;
+}
+
+/// Whether block diffusion makes a plane, but all noised tokens see the clean tokens of their own
+/// block, which they are to predict.
+bool are_answers(const Mask& mask, const Chain& chain, const Residue& residue) {
+  if (chain.size() != 1 || info_of(chain.front()).name != "block-diffusion") return false;
+  const Index n = mask.keys() / 2, size = number_of(chain.front(), "size");
+  Index all = 0;
+  for (Index first = 0; first < n; first += size) {
+    all += std::min(size, n - first) * std::min(size, n - first);
+  }
+  const Index planes = mask.batch() * mask.heads();
+  return residue.cells == all * planes && std::ranges::all_of(residue.first, [&](const Cell& cell) {
+           return cell.query < n && cell.key >= n && cell.query / size == (cell.key - n) / size;
+         });
+}
+
 /// The stretches from the root to that of a token, as numbers in lens=: "0-2"; "...-4-7" where
 /// there are many. Empty for a token past the last stretch.
 std::string branch_text(const step::Tree& tree, Index token) {
@@ -60,6 +83,7 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
   // paths of a tree all hang together, so that no other rule makes most of them.
   constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
+  if (are_answers(mask, chain, residue)) return true;
   std::optional<Mask> off;
   const auto off_in_plane_of = [&](const Cell& cell) {
     if (mask.batch() * mask.heads() == 1) return residue.cells;

@@ -109,9 +109,11 @@ struct LintRule {
   /// How such a finding changes what check() reports beside it.
   enum class Beside : std::uint8_t {
     kNothing,
-    kSaysPattern,    // it says why few steps do not make the mask: single cells are not looked for
-    kCountsFuture,   // likewise, where all single cells would be in the future
-    kTellsReopened,  // it takes over step-reopens-order about the cells that it leads to
+    kSaysPattern,     // it says why few steps do not make the mask: single cells are not looked for
+    kCountsFuture,    // likewise, where all single cells would be in the future
+    kTellsReopened,   // it takes over step-reopens-order about the cells that it leads to
+    kNamesReopening,  // it names the step that opened documents to each other
+    kIsReopening,     // it is left out beside one that names that step
   };
   std::array<Beside, 2> beside = {};
   /// Applies the fix of a finding (fixes.h). Null, or returns nothing, if the fix is not known from

@@ -19,6 +19,18 @@ PlanePtr after_own_keys(const Plane& plane) {
   return diagonal_band(queries, keys, keys - queries + 1, kUnbounded);
 }
 
+/// Whether the tokens among which the cells of the future lie see most of their future: then they
+/// are a group with holes, whose other cells are right.
+bool is_group_with_holes(const PlanePtr& plane, const Future& future) {
+  const Index shift = plane->keys() - plane->queries();
+  const Range tokens = intersect(hull({future.q.begin + shift, future.q.end + shift}, future.k),
+                                 {shift, plane->keys()});
+  const Index pairs = tokens.size() * (tokens.size() - 1) / 2;
+  const PlanePtr later = combine(Op::kAnd, plane, after_own_keys(*plane));
+  const Range rows{tokens.begin - shift, tokens.end - shift};
+  return tokens.size() > 2 && 2 * later->count(rows, tokens) >= pairs;
+}
+
 /// Closes the cells that lint_future() counts. Returns nothing if this would also close other
 /// future cells, such as those of a group.
 Fixed close_future(const Faulty& faulty, bool joined) {
@@ -32,6 +44,10 @@ Fixed close_future(const Faulty& faulty, bool joined) {
     if (rows_alike(*plane)) return plane;
     const Future future = future_of(plane);
     if (future.others == 0 || future.joined != joined || !(joined || future.are_exceptions())) {
+      return plane;
+    }
+    if (!joined && is_group_with_holes(plane, future)) {
+      exact = false;
       return plane;
     }
     const PlanePtr around = rectangle(plane->queries(), plane->keys(), future.q, future.k);
@@ -97,8 +113,13 @@ Fixed close_opened_rows(const Faulty& faulty) {
 Fixed make_causal(const Faulty& faulty) {
   const Mask* mask = faulty.cells();
   if (!mask) return std::nullopt;
-  return faulty.with(mask->map(
-      [](const PlanePtr& plane) { return combine(Op::kSub, plane, after_own_keys(*plane)); }));
+  bool sees = true;
+  const Mask causal = mask->map([&](const PlanePtr& plane) {
+    const PlanePtr out = combine(Op::kSub, plane, after_own_keys(*plane));
+    sees = sees && count_empty_rows(*out) == count_empty_rows(*plane);
+    return out;
+  });
+  return sees ? Fixed(faulty.with(causal)) : std::nullopt;
 }
 
 Fixed invert(const Faulty& faulty) {

@@ -297,21 +297,22 @@ class FutureReader {
   /// - and the first token of some run sees a causal token between that run and the run before it.
   bool joins_groups() const {
     std::map<Index, std::vector<Run>> members;  // the runs of each group, by its last key
-    std::map<Index, std::vector<Run>> of_row;
-    for (const FarRun& far : far_) of_row[far.query].push_back(far.keys);
-    for (auto& [q, runs] : of_row) {
-      if (near_[at(q)] > 0) runs.insert(runs.begin(), near_run(q));
+    std::vector<Run> runs;
+    Index rows = 0, far_rows = 0;
+    for (auto far = far_.begin(); far != far_.end(); ++rows) {
+      const Index q = far->query;
+      runs.clear();
+      if (near_[at(q)] > 0) runs.push_back(near_run(q));
+      for (; far != far_.end() && far->query == q; ++far) runs.push_back(far->keys);
       const auto [group, fresh] = members.try_emplace(runs.back().end, runs);
       if (fresh) group->second.insert(group->second.begin(), own_run(q));
       if (!fresh && !same_after(group->second, own(q), runs)) return false;
     }
-    Index far_rows = 0;
     for (Index q = 0; q < plane_.queries(); ++q) far_rows += is(q, kOther);
     const auto any = [&members](const auto& holds) {
       return std::ranges::any_of(members, [&](const auto& one) { return holds(one.second); });
     };
-    return far_rows == std::ssize(of_row) &&
-           !any([this](const auto& keys) { return has_stray(keys); }) &&
+    return far_rows == rows && !any([this](const auto& keys) { return has_stray(keys); }) &&
            any([](const auto& keys) { return has_image(keys); }) &&
            any([this](const auto& keys) { return has_gap(keys); });
   }

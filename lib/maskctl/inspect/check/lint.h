@@ -11,6 +11,7 @@
 #include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
+#include "maskctl/inspect/check/pattern.h"
 #include "maskctl/inspect/recognise/known_planes.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
@@ -47,24 +48,11 @@ Findings lint_descriptions(std::span<const DocumentSource* const> arrays);
 /// finite number.
 Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = true,
                    bool all_declared = false);
-/// What recognise() says about a mask in which padding rows that see every key (opened_rows.h) are
-/// closed first. Rows, columns and rectangles at the end of the recognised chain become single
-/// cells (regions_as_cells()). `tokens`, if given, is open in rows that are no padding.
-/// `known`: what was found before for planes of such masks, without guesses. pattern_of() throws as
-/// recognise() does.
-struct Pattern {
-  Mask mask;                        // the mask with those rows closed
-  std::optional<Mask> opened = {};  // the cells of those rows; absent if there are none
-  Recognised found = {};
-  bool explained = false;  // recognise() found a chain without arrays that makes exactly `mask`
-  bool is_rule = false;  // and no step of it stands for single tokens, rows, columns or rectangles
-};
-Pattern pattern_of(const Mask& mask, const Mask* tokens, recognition::KnownPlanes& known);
 /// Reports the single cells that deviate from a few steps which make nearly the whole mask, and
 /// those between the documents or chunks of such steps. Absent if the cells follow a rule of their
 /// own, or if nearly the whole mask cannot be made by a few steps: single cells cannot be judged
-/// then. `words` name the steps, for example "documents and causal"; "full" for none.
-std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words);
+/// then.
+std::optional<Findings> lint_pattern(const Pattern& pattern);
 /// Finds a head of a mask of no few steps that sees across the documents of which another head is
 /// made.
 Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);

@@ -30,7 +30,8 @@ LintRule lint_row(RuleKey<FindingId::kStepReopens>) {
               "a union after documents joins them again: tokens of one type in two documents see "
               "each other",
           .fix = "open first, close documents and padding last",
-          .example = "maskctl check gen:full:n=6 -t 'doc:lens=2+4 | prefix:n=3'"};
+          .example = "maskctl check gen:full:n=6 -t 'doc:lens=2+4 | prefix:n=3'",
+          .beside = {LintRule::Beside::kNamesReopening}};
 }
 
 LintRule lint_row(RuleKey<FindingId::kStepReopensOrder>) {

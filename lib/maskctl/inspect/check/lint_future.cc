@@ -52,7 +52,7 @@ namespace {
 
 /// The cells that one rule finds, over all planes, and where the first of them are.
 struct FutureTally {
-  Index cells = 0;
+  Index cells = 0, later = 0;  // and all cells of the future in these planes
   Location first;
   std::string where;
 
@@ -60,9 +60,12 @@ struct FutureTally {
     if (cells == 0) {
       const Cell& at = *future.first;
       first = {use.batch, use.head, at.query, at.key, {}, {}};
-      where = range_words(future.q, "query", "queries") + ", " + range_words(future.k, "key");
+      const bool fill = future.others == future.q.size() * future.k.size();
+      where = (fill ? "" : "within ") + range_words(future.q, "query", "queries") + ", " +
+              range_words(future.k, "key");
     }
     cells += future.others * use.times;
+    later += future.later * use.times;
   }
   void report(FindingId id, std::string_view what, Findings& out) const {
     if (cells == 0) return;
@@ -104,7 +107,10 @@ void lint_future(const LintedMask& linted, Findings& out) {
       leaked.add(future, linted.uses[i]);
     }
   }
-  leaked.report(FindingId::kFuturePart, "of the future open, in a mask that is causal otherwise",
+  leaked.report(FindingId::kFuturePart,
+                leaked.cells == leaked.later
+                    ? "of the future open, in a mask that is causal otherwise"
+                    : "of the future open, in a mask that is causal but for these and groups",
                 out);
   joined.report(FindingId::kGroupsJoined, "open to later groups across causal tokens", out);
 }

@@ -18,6 +18,7 @@
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
@@ -40,7 +41,8 @@ LintRule lint_row(RuleKey<FindingId::kFutureDiagonal>) {
           "falls too low; right only where later tokens may be seen, as in speech with look-ahead",
       .fix = "drop the offset",
       .example = "maskctl check gen:causal:offset=1,n=32",
-      .fixed = make_causal};
+      .fixed = make_causal,
+      .unfixed = "some queries would see no key"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kHeadsDocuments>) {
@@ -76,7 +78,8 @@ LintRule lint_row(RuleKey<FindingId::kDocumentsReopened>) {
           "within",
       .example =
           R"(python3 -c 'import numpy as np; q, k = np.indices((128, 128)); ends = [37, 88, 100]; same = np.searchsorted(ends, q, "right") == np.searchsorted(ends, k, "right"); np.save("mask.npy", (k <= q) & ((k < 4) | same & (q - k < 16)))'
-maskctl check mask.npy)"};
+maskctl check mask.npy)",
+      .beside = {LintRule::Beside::kIsReopening}};
 }
 
 namespace {
@@ -129,29 +132,48 @@ std::optional<Cell> first_ahead(const PlanePtr& plane, Index later) {
   return first_cell(*combine(Op::kAnd, plane, ahead));
 }
 
-/// Finds causal steps with an offset that lets queries see later tokens. Only for masks in which
-/// queries and keys are the same tokens.
+/// How far a step moves the keys of all tokens on, the last ones to the front; 0 if it does not.
+Index roll_of(const step::At& at, Index tokens) {
+  if (!at.q.empty() || !at.kv.empty() || !at.queries.empty() || at.stride != 1) return 0;
+  if (at.keys.size() != 2 || at.keys[1].begin != 0) return 0;
+  const Index roll = at.keys[0].size();
+  const bool all = at.keys[0] == Range{tokens - roll, tokens} && at.keys[1].end == tokens - roll;
+  return all ? roll : 0;
+}
+
+bool is_causal_chain(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto* causal = step.get_if<step::Causal>();
+    return causal != nullptr && causal->offsets.empty();
+  });
+}
+
+/// Finds causal steps with an offset, or with keys that are moved on, that let queries see later
+/// tokens. Only for masks in which queries and keys are the same tokens.
 void lint_diagonal(const Pattern& pattern, Findings& out) {
   const Mask& mask = pattern.mask;
   if (mask.queries() != mask.keys()) return;
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
     const auto* causal = step.get_if<step::Causal>();
-    if (!causal || first) return;
-    Index later = 0;
+    const auto* placed = step.get_if<step::At>();
+    const Index roll = placed && is_causal_chain(placed->chain) ? roll_of(*placed, mask.keys()) : 0;
+    if ((!causal && roll == 0) || first) return;
+    Index later = roll;
     std::optional<Cell> cell;
     const auto at = scope.first(mask, [&](Index b, Index h) {
-      later = of_batch(causal->offsets, b);
+      if (causal) later = of_batch(causal->offsets, b);
       if (later <= 0 || later >= mask.keys() - 1) return false;
       cell = first_ahead(mask.plane(b, h), later);
       return cell.has_value();
     });
     if (!at) return;
-    first = {&lint_rule(FindingId::kFutureDiagonal),
-             fmt::format("queries see {} after their own: the causal diagonal is moved by {}",
-                         counted(later, "key"), later),
-             {at->first, at->second, cell->query, cell->key, {}, {}},
-             later};
+    first = {
+        &lint_rule(FindingId::kFutureDiagonal),
+        fmt::format("query {} sees key {}, {} after its own: {} moved by {}", cell->query,
+                    cell->key, later, causal ? "the causal diagonal is" : "the keys are", later),
+        {at->first, at->second, cell->query, cell->key, {}, {}},
+        later};
   });
   if (first) out.push_back(std::move(*first));
 }

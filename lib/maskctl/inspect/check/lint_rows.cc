@@ -9,6 +9,7 @@
 #include "maskctl/inspect/check/fixes.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/count/stats_parts.h"
+#include "maskctl/inspect/find/unseen.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
@@ -106,24 +107,26 @@ constexpr BlockSize kKernelBlock{128, 128};
 /// If a plane has more ranges of empty rows than this, their columns are not examined.
 constexpr std::size_t kMostRanges = 4096;
 
-void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<OpenedRows>& opened,
-                      Findings& out) {
+void lint_opened_rows(const std::vector<PlaneUse>& uses, Index queries,
+                      const std::vector<OpenedRows>& opened, Findings& out) {
   RowTally padding, others;
+  const char* later = ", later ones too";
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const PlaneUse& use = uses[i];
-    const auto add = [&use](RowTally& tally, const std::vector<Range>& ranges) {
+    const auto add = [&](RowTally& tally, const std::vector<Range>& ranges) {
       for (const Range& rows : ranges) {
+        if (rows.end == queries) later = "";  // no key is later than that of the last row
         tally.add(use.batch, use.head, rows.begin, rows.size() * use.times);
       }
     };
     add(padding, opened[i].padding);
     add(others, opened[i].others);
   }
-  const auto tell = [&out](FindingId id, const char* of, const char* rest, const RowTally& rows) {
+  const auto tell = [&](FindingId id, const char* of, const char* rest, const RowTally& rows) {
     if (rows.count == 0) return;
     out.push_back({&lint_rule(id),
-                   fmt::format("{}{} see{} all keys, later ones too{}", counted(rows.count, "row"),
-                               of, rows.count == 1 ? "s" : "", rest),
+                   fmt::format("{}{} see{} all keys{}{}", counted(rows.count, "row"), of,
+                               rows.count == 1 ? "s" : "", later, rest),
                    rows.first, rows.count});
   };
   tell(FindingId::kPaddingRowsOpened, " of padding", "", padding);
@@ -244,10 +247,23 @@ class EmptyRows {
         RowTally& rows_like_these = tally(is_declared, unseen_[plane][i], rows.begin == 0, last);
         rows_like_these.add(b, h, rows.begin, rows.size());
         if (&rows_like_these != &others_) return;
-        if (unseen_[plane][i]) others_unseen_ += rows.size();
+        others_unseen_ += unseen_[plane][i] ? rows.size() : unseen_among(plane, rows);
         rows_of_others_[{b, h}].push_back(rows);
       });
     }
+  }
+
+  /// How many tokens of empty rows no query sees; 0 where that is not known.
+  Index unseen_among(std::uint32_t plane, Range rows) {
+    if (mask_.queries() != mask_.keys()) return 0;
+    const auto [at, fresh] = unseen_tokens_.try_emplace(plane);
+    if (fresh) {
+      const auto found = unseen_keys(Mask(mask_.distinct()[plane]));
+      if (found && !found->empty()) at->second = found->front().keys;
+    }
+    Index out = 0;
+    for (const Range& tokens : at->second) out += intersect(tokens, rows).size();
+    return out;
   }
 
   void count() {
@@ -286,6 +302,7 @@ class EmptyRows {
   RowTally others_, of_padding_, of_left_padding_;
   std::map<std::pair<Index, Index>, std::vector<Range>> rows_of_others_;  // by batch and head
   Index others_unseen_ = 0;
+  std::map<std::uint32_t, std::vector<Range>> unseen_tokens_;  // of planes that were asked
 };
 
 /// Reports rows that see keys, but none in the first block computed for them, if these are most
@@ -330,7 +347,7 @@ Fixed see_themselves(const Faulty& faulty) {
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
                const RowFacts& facts, Findings& out) {
   const std::vector<RowSafety> safety = safety_of(linted.mask);
-  lint_opened_rows(linted.uses, opened, out);
+  lint_opened_rows(linted.uses, linted.mask.queries(), opened, out);
   EmptyRows(linted, safety, facts).report(out);
   lint_first_block(linted, safety, out);
 }
