@@ -26,6 +26,7 @@
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/mask_file.h"
+#include "maskctl/tensor/lines.h"
 #include "maskctl/translate/given_call.h"
 
 namespace maskctl::app {

@@ -8,6 +8,7 @@
 
 #include "app/python/array_import.h"
 #include "maskctl/tensor/element_types.h"
+#include "maskctl/tensor/lines.h"
 
 namespace maskctl::app {
 
