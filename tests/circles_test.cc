@@ -91,7 +91,8 @@ std::string folder_of(const std::string& unit) {
 std::vector<std::string> large_circles(const Files& files) {
   std::vector<std::string> out;
   const Graph graph = units(files);
-  for (const std::vector<std::string>& circle : Circles(graph).found()) {
+  const Circles circles(graph);
+  for (const std::vector<std::string>& circle : circles.found()) {
     std::size_t most = kMostUnits;
     for (const std::string& unit : circle) {
       const auto larger = kLarger.find(folder_of(unit));

@@ -8,6 +8,7 @@
 #include "maskctl/attention/operations/flash/flash.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/softmax/run.h"
 #include "maskctl/attention/softmax/softmax.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"

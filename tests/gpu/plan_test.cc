@@ -15,6 +15,7 @@
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/softmax/run.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/contains.h"
 #include "support/error_of.h"
