@@ -8,6 +8,14 @@
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
+namespace {
+
+/// The last token that a stride takes of a range.
+Index last_taken(const Range& range, Index stride) {
+  return range.begin + (range.size() - 1) / stride * stride;
+}
+
+}  // namespace
 
 Indices GivenIndices::of(Index b, Index extent, std::string_view step,
                          std::string_view side) const {
@@ -19,7 +27,9 @@ Indices GivenIndices::of(Index b, Index extent, std::string_view step,
                              index, side, extent - 1));
   };
   for (const Range& range : ranges) {
-    if (range.empty() || range.begin < 0 || range.end > extent) outside(range.end - 1);
+    if (range.empty()) outside(range.end - 1);
+    const Index last = last_taken(range, stride);
+    if (range.begin < 0 || last >= extent) outside(last);
     append_progression({range.begin, stride, ceil_div(range.size(), stride)}, out);
   }
   if (count_of(out) > std::numeric_limits<std::int32_t>::max()) {
@@ -54,8 +64,7 @@ Index GivenIndices::at(Index b, Index place) const {
 Index GivenIndices::end() const {
   Index out = 0;
   for (const Range& range : ranges) {
-    if (range.empty()) continue;
-    out = std::max(out, range.begin + (range.size() - 1) / stride * stride + 1);
+    if (!range.empty()) out = std::max(out, last_taken(range, stride) + 1);
   }
   for (const Index index : as_int64(array.array, "indices")) out = std::max(out, index + 1);
   return out;

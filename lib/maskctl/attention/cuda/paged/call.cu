@@ -1,3 +1,4 @@
+// Makes what the kernels of paged attention read, from a problem and its plan.
 #include <limits>
 
 #include "maskctl/attention/cuda/paged/call.cuh"
