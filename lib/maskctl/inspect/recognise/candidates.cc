@@ -8,6 +8,7 @@
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::recognition {
 
@@ -40,9 +41,13 @@ void as_chunks(Chain& chain, const Extent& extent) {
 
 namespace {
 
-/// Whether a chain leaves a lone cell, for which another one has two more steps, fitted to it.
-bool leaves_lone_cell(const Fitted& one, const Fitted& other) {
-  return one.residue == 1 && !has_arrays(one.chain) && one.chain.size() + 2 <= other.chain.size();
+/// Whether a chain leaves a lone cell, for which another one has two more steps, fitted to it, in a
+/// plane of which the `few` open or closed cells are too many for that to be likely.
+bool leaves_lone_cell(const Fitted& one, const Fitted& other, Index few) {
+  constexpr Index kMany = 64, kManyForOneStep = 24;
+  const bool plain = one.chain.size() == 1 && !chain_of(one.chain.front());
+  return few >= (plain ? kManyForOneStep : kMany) && one.residue == 1 && !has_arrays(one.chain) &&
+         one.chain.size() + 2 <= other.chain.size();
 }
 
 }  // namespace
@@ -122,10 +127,8 @@ void Candidates::add(Fitted one) {
   // Of two exact chains with arrays, the one with fewer steps wins.
   const bool both = length_ >= 0 && exact && this->exact() && has_arrays(one.chain) &&
                     has_arrays(best_.chain) && one.chain.size() != best_.chain.size();
-  constexpr Index kManyCells = 24;  // fewer may well take such steps
-  const bool told = length_ >= 0 && few >= kManyCells;
-  const bool fitted = told && leaves_lone_cell(one, best_);
-  if (told && leaves_lone_cell(best_, one)) return;
+  const bool fitted = length_ >= 0 && leaves_lone_cell(one, best_, few);
+  if (length_ >= 0 && leaves_lone_cell(best_, one, few)) return;
   if (both ? one.chain.size() > best_.chain.size() : !fitted && length_ >= 0 && its >= length_) {
     return;
   }
