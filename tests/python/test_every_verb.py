@@ -54,6 +54,7 @@ CALLS = {
                lambda m, f: judged(m, solve=True, output=new(f, ".npy"))],
     "parts": [lambda m, f: m.parts(ranks=2, assign="striped"), lambda m, f: m.parts(m, ranks=1),
               lambda m, f: m.parts(rollouts=np.arange(m.shape[2])[None])],
+    "phases": [lambda m, f: m.phases(cache="dynamic"), lambda m, f: m.phases(positions=np.arange(m.shape[3])[None])],
     "translate": [lambda m, f: m.translate(to="flex"), lambda m, f: m.translate(to="fa+sdpa", write=new(f, ""))],
     "to": [lambda m, f, kind=kind: m.to(kind, **OPTIONS[kind]) for kind in OPTIONS],
     "save": [lambda m, f, kind=kind: m.save(new(f, ".npz"), kind, **OPTIONS[kind]) for kind in OPTIONS] + [

@@ -15,7 +15,7 @@ STUBS = ROOT / "app/python/maskctl/__init__.pyi"
 BEGIN, END = "    # The commands: written by tests/python/test_stubs.py.\n", "    # The end of the commands.\n"
 VERBS = {"show": [], "stats": [], "check": [], "recognise": [], "recognize": [],
          "why": ["query: int", "key: int"], "diff": ["other: _Source"], "cost": [], "verify": [],
-         "parts": ["parts: _Source = ..."]}
+         "parts": ["parts: _Source = ..."], "phases": []}
 
 
 def type_of(keyword, value):

@@ -7,7 +7,7 @@ namespace maskctl::app {
 #define MASKCTL_COMMANDS(ROW)                                                                    \
   /* kLook   */ ROW(kInfo) ROW(kShow) ROW(kTui) ROW(kStats) ROW(kSeq)                            \
   /* kAsk    */ ROW(kWhy) ROW(kDiff) ROW(kCost) ROW(kRecognise) ROW(kTranslate) ROW(kBlockmap)   \
-                ROW(kParts) ROW(kOps) ROW(kExplain)                                                          \
+                ROW(kParts) ROW(kPhases) ROW(kOps) ROW(kExplain)                                                          \
   /* kChange */ ROW(kDemo) ROW(kGen) ROW(kApply) ROW(kConvert) ROW(kCombine)                                \
   /* kJudge  */ ROW(kAttend) ROW(kVerify) ROW(kVerifyMerge) ROW(kMutants) ROW(kKit) ROW(kProbe) ROW(kAudit) \
                 ROW(kBench) ROW(kBackends)                                                        \

@@ -21,6 +21,7 @@ _HOMES = {
     "audit_flex": "_audit_flex",
     "capture": "_watch",
     "mutants": "_mutants",
+    "phases": "_phases",
     "run": "_answer",
     "see": "_see",
     "version": "_native",
@@ -28,7 +29,7 @@ _HOMES = {
 }
 
 __all__ = ["Answer", "AttentionMaskVisualizer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
-           "audit_flex", "capture", "mutants", "run", "see", "version",
+           "audit_flex", "capture", "mutants", "phases", "run", "see", "version",
            "watch"]
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex
@@ -447,6 +447,27 @@ class Mask:
         max_bytes: _Words = ...,
         strict: bool = ...,
     ) -> Answer: ...
+    def phases(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        cache: _Words = ...,
+        length: int = ...,
+        chunk: _Words = ...,
+        taken_back: int = ...,
+        tree: _Source = ...,
+        ranks: int = ...,
+        assign: _Words = ...,
+        positions: _Source = ...,
+        queries: _Source = ...,
+        open: _Source = ...,
+        assume: _Words = ...,
+        caches: bool = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
     # The end of the commands.
     def __and__(self, other: Mask) -> Mask: ...
     def __or__(self, other: Mask) -> Mask: ...
@@ -509,6 +530,16 @@ def see(
     everywhere: bool = False,
     layers: bool = True,
 ) -> Sees: ...
+
+def phases(
+    subject: Any,
+    prompt: Any = None,
+    *,
+    cache: Any = None,
+    chunks: Iterable[int] | None = None,
+    length: int | None = None,
+    **options: Any,
+) -> Answer: ...
 
 class Seen:
     layers: list[str]

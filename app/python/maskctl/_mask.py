@@ -309,6 +309,7 @@ class Mask(Pictured):
     why = _verb("why", "query", "key")
     diff = _verb("diff", "other", ask=_compared)
     cost = _verb("cost")
+    phases = _verb("phases")
     verify = _verb("verify", ask=_verified)
 
     def parts(self, parts=None, **options):
