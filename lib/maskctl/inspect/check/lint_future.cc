@@ -1,6 +1,8 @@
 // Finds open cells of the future, in masks that are causal otherwise.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/fixes.h"
@@ -92,7 +94,7 @@ bool is_part_of_groups(const Mask& mask, const PlaneUse& use) {
 
 }  // namespace
 
-void lint_future(const LintedMask& linted, Findings& out) {
+void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened, Findings& out) {
   if (!out.empty()) return;  // the mask was already reported as inverted or transposed
   FutureTally leaked, joined;
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
@@ -107,10 +109,13 @@ void lint_future(const LintedMask& linted, Findings& out) {
       leaked.add(future, linted.uses[i]);
     }
   }
+  const bool padding =
+      std::ranges::any_of(opened, [](const OpenedRows& rows) { return !rows.padding.empty(); });
   leaked.report(FindingId::kFuturePart,
-                leaked.cells == leaked.later
+                leaked.cells == leaked.later && !padding
                     ? "of the future open, in a mask that is causal otherwise"
-                    : "of the future open, in a mask that is causal but for these and groups",
+                    : "of the future open, in a mask that is causal but for these, groups and "
+                      "rows of padding",
                 out);
   joined.report(FindingId::kGroupsJoined, "open to later groups across causal tokens", out);
 }

@@ -68,7 +68,7 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, 
   const LintedMask closed{without_opened_padding(mask, opened), uses};
   Findings out;
   lint_polarity(closed, out);
-  lint_future(closed, out);
+  lint_future(closed, opened, out);
   lint_alignment(closed, tokens, out);
   lint_ring(mask, out);
   const LintedMask as_given{mask, uses};

@@ -35,8 +35,9 @@ void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
 void lint_alignment(const LintedMask& linted, const Mask* tokens, Findings& out);
 /// Finds decode steps, as batch entries, that lose keys after their cache is full.
 void lint_ring(const Mask& mask, Findings& out);
-/// Finds open keys after a query's own key.
-void lint_future(const LintedMask& linted, Findings& out);
+/// Finds open keys after a query's own key. `opened`: opened_rows() of the mask before its opened
+/// padding was closed.
+void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened, Findings& out);
 /// Compares batch entries and heads with each other.
 /// `whole`: the mask before its opened padding was closed, which counts for planes that see
 /// nothing.
