@@ -31,9 +31,8 @@ std::string crossing_words(const Cell& cell, std::span<const Cell> listed,
   for (const Recognised* rule : rules) {
     // A rule that leaves other cells, too, has documents by chance.
     if (rule->residue.cells > std::ranges::count_if(listed, here)) continue;
-    const bool tells = std::ranges::any_of(listed, [&](const Cell& other) {
-      return here(other) && crossed(rule->chain, other);
-    });
+    const bool tells = std::ranges::any_of(
+        listed, [&](const Cell& other) { return here(other) && crossed(rule->chain, other); });
     if (!tells && rule->residue.cells == 0) return "";  // a rule without documents
     if (!tells || told) continue;
     told = crossed(rule->chain, cell);
