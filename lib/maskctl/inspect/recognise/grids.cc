@@ -9,15 +9,19 @@
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/at.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/grid.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/neighbourhood.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
 namespace {
 
 constexpr Index kLeastCells = 6, kMostOpen = Index{1} << 24, kMostTiledTokens = 1 << 14;
+constexpr Index kReadOfRow = 4096;  // keys, if these are more than half of all
+constexpr Index kMostClamped = 1024;
 constexpr int kMostOrders = 8;  // orders that some rows fit and that are looked at in full
 
 using Shape = std::vector<Index>;
@@ -40,6 +44,25 @@ struct AxisCells {
     cell = 1;
   }
   bool is_full() const { return open == extent * extent; }
+  bool sees(Index q, Index k) const { return cells[as_size(q * extent + k)] != 0; }
+  /// From the first to the last key that a query sees.
+  Range keys(Index q) const {
+    Range out{0, extent};
+    while (!out.empty() && !sees(q, out.begin)) ++out.begin;
+    while (!out.empty() && !sees(q, out.end - 1)) --out.end;
+    return out;
+  }
+  /// Whether each query sees the keys of its range, and no others.
+  template <typename F>
+  bool are_rows(const F& range_of) const {
+    for (Index q = 0; q < extent; ++q) {
+      const Range range = range_of(q);
+      for (Index k = 0; k < extent; ++k) {
+        if (sees(q, k) != range.contains(k)) return false;
+      }
+    }
+    return true;
+  }
   PlanePtr plane() const {
     Tensor dense(DType::kBool, {extent, extent});
     std::ranges::copy(cells, dense.as<std::uint8_t>().begin());
@@ -48,6 +71,37 @@ struct AxisCells {
 };
 
 using Axes = std::vector<AxisCells>;
+
+/// A window at a centre for each query, which is its own key, but not before one key and not behind
+/// another one: a neighbourhood whose centres may keep off other ends than those of the axis, as
+/// where code takes the extents of two axes for each other. Empty for other cells.
+Chain clamped_window(const AxisCells& axis) {
+  if (axis.extent > kMostClamped || axis.open == 0) return {};
+  const Range first = axis.keys(0), last = axis.keys(axis.extent - 1);
+  Index widest = 0;
+  for (Index q = 0; q < axis.extent; ++q) widest = std::max(widest, axis.keys(q).size());
+  for (Index left = 0; left < widest; ++left) {
+    const Index right = widest - 1 - left;
+    const Index low = first.begin > 0 ? first.begin + left : first.end - 1 - right;
+    const Index high = last.end < axis.extent ? last.end - 1 - right : last.begin + left;
+    if (low < 0 || high < low || high >= axis.extent) continue;
+    const auto centre = [&](Index q) { return std::clamp(q, low, high); };
+    const bool fits = axis.are_rows([&](Index q) {
+      return Range{std::max<Index>(0, centre(q) - left),
+                   std::min(axis.extent, centre(q) + right + 1)};
+    });
+    if (!fits) continue;
+    step::At at;
+    for (Index q = 0; q < axis.extent; ++q) {
+      const bool follows = !at.queries.empty() && at.queries.back().end == centre(q);
+      if (follows) ++at.queries.back().end;
+      if (!follows) at.queries.push_back({centre(q), centre(q) + 1});
+    }
+    at.chain = {Step(step::Window{left, right})};
+    return {Step(std::move(at))};
+  }
+  return {};
+}
 
 /// Tokens in a grid, all that the plane has.
 class InGrid {
@@ -70,11 +124,12 @@ class InGrid {
 
   /// The keys of a row as cells of the grid are all combinations of what each axis shows.
   bool is_product(const Plane& plane, const step::Grid& grid, Index token) const {
+    const Index most = std::max(n_ / 2, kReadOfRow);
     std::vector<std::set<Index>> seen(grid.shape.size());
     Index keys = 0;
     each_run(plane, {token, token + 1}, [&](Range, const Band& band) {
       keys += band.end - band.begin;
-      if (keys > n_ / 2) return;
+      if (keys > most) return;
       for (Index key = band.begin; key < band.end; ++key) {
         Index place = grid.place(key);
         for (std::size_t i = seen.size(); i-- > 0; place /= grid.shape[i]) {
@@ -82,7 +137,7 @@ class InGrid {
         }
       }
     });
-    if (keys > n_ / 2) return true;  // too many to tell
+    if (keys > most) return true;  // too many to tell
     Index product = 1;
     for (const std::set<Index>& axis : seen) product *= std::ssize(axis);
     return keys == product;
@@ -128,15 +183,24 @@ class InGrid {
     Shape shape;
     for (const AxisCells& axis : axes) shape.push_back(axis.extent);
     Chain out;
+    bool opens = false;  // what the chain of one axis closed: only the first one may
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (axes[i].is_full()) continue;
       step::Grid grid = grid_of(shape);
       grid.axis = static_cast<Index>(i);
       grid.chain = recognise_(axes[i].plane());
+      const bool its = opens_some(grid.chain, axes[i].extent);
+      if (grid.chain.empty() || (its && opens)) grid.chain = clamped_window(axes[i]);
       if (grid.chain.empty()) return {};
-      out.push_back(Step(std::move(grid)));
+      const bool first = its && !opens;
+      opens = opens || first;
+      out.insert(first ? out.begin() : out.end(), Step(std::move(grid)));
     }
     return {out};
+  }
+  /// Whether a chain opens what was closed.
+  static bool opens_some(const Chain& chain, Index extent) {
+    return maskctl::apply(Mask(empty_plane(extent, extent)), chain).count() > 0;
   }
   static void mark(Index q, Index k, std::vector<AxisCells>& axes) {
     for (std::size_t i = axes.size(); i-- > 0;) {

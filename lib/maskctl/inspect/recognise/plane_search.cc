@@ -24,6 +24,7 @@
 #include "maskctl/mask/steps/grid.h"
 #include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 
@@ -283,10 +284,13 @@ namespace {
 /// whether they give the plane.
 bool add_rectangles(const PlanePtr& plane, Candidates& out) {
   if (plane->queries() == plane->keys()) return false;
-  const Regions open = regions_between(empty_plane(plane->queries(), plane->keys()), plane);
-  if (open.residue > 0 || open.chain.size() > kMostRegions) return false;
-  Chain chain{step::Not{}};
-  chain.insert(chain.end(), open.chain.begin(), open.chain.end());
+  Chain chain = ranges_of_keys(*plane, kMostRegions);
+  if (chain.empty()) {
+    const Regions open = regions_between(empty_plane(plane->queries(), plane->keys()), plane);
+    if (open.residue > 0 || open.chain.size() > kMostRegions) return false;
+    chain = {step::Not{}};
+    chain.insert(chain.end(), open.chain.begin(), open.chain.end());
+  }
   out.add_certain(std::move(chain));
   return true;
 }
@@ -318,8 +322,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   }
   const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());
   if (odd && add_positions(plane, options, out) && large) return;
-  if (odd && add_grids(plane, options, out)) return;
-  if (odd && add_rectangles(plane, out)) return;
+  if (!out.is_plain_exact() && add_grids(plane, options, out)) return;
+  if (!out.is_plain_exact() && add_rectangles(plane, out)) return;
   if (out.is_plain()) {
     if (!large && out.chain().size() > 2) search_cleaned(plane, options, out);
     return;
@@ -335,10 +339,14 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
 
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
-  // Places in a grid say the mask without arrays.
+  // Places in a grid, and few ranges of keys, say the mask without arrays.
+  const auto& chain = out.chain();
+  const bool ranges = chain.size() > 1 && chain.front().is<step::Not>() &&
+                      std::all_of(chain.begin() + 1, chain.end(),
+                                  [](const Step& step) { return step.is<step::Region>(); });
   const bool in_grid =
-      std::ranges::any_of(out.chain(), [](const Step& step) { return step.is<step::Grid>(); });
-  if (in_grid && out.exact()) return;
+      std::ranges::any_of(chain, [](const Step& step) { return step.is<step::Grid>(); });
+  if ((in_grid || ranges) && out.exact()) return;
   const bool may_be_shorter =
       out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
   if (!may_be_shorter) return;

@@ -5,6 +5,7 @@
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 
@@ -204,6 +205,29 @@ Regions regions_between(const PlanePtr& from, const PlanePtr& to) {
     if (length(next) < length(best)) best = std::move(next);
   }
   return best;
+}
+
+Chain ranges_of_keys(const Plane& plane, std::size_t most) {
+  std::vector<step::Region> open;
+  std::vector<Run> scratch;
+  const bool few = recognition::each_row_while(
+      *plane.transposed(), [&](Range keys, const maskctl::Keys& seen_by) {
+        const auto runs = as_runs(seen_by, scratch);
+        if (runs.empty()) return true;
+        const Range queries{runs.front().begin, runs.front().end};
+        const bool follows = !open.empty() && open.back().q.front() == queries &&
+                             open.back().k.front().end == keys.begin;
+        if (follows) {
+          open.back().k.front().end = keys.end;
+        } else {
+          open.push_back({true, {queries}, {keys}});
+        }
+        return runs.size() == 1 && open.size() <= most;
+      });
+  if (!few || open.empty()) return {};
+  Chain out{step::Not{}};
+  for (step::Region& region : open) out.push_back({std::move(region)});
+  return out;
 }
 
 }  // namespace maskctl

@@ -15,4 +15,8 @@ struct Regions {
 };
 Regions regions_between(const PlanePtr& from, const PlanePtr& to);
 
+/// A chain that closes all and opens at most `most` ranges of keys, each for one range of queries,
+/// as the images of a text are open to some of its words. Empty for other planes.
+Chain ranges_of_keys(const Plane& plane, std::size_t most);
+
 }  // namespace maskctl
