@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -67,12 +68,34 @@ Ends ends_of(std::span<const Index> queries, Index all, bool padded) {
   return few && !padded ? Ends::kMostlyLast : Ends::kPadding;
 }
 
-/// The queries that do not see the key at some distance in one head, and whether more of them do in
-/// another batch entry.
+/// The queries that do not see the key at some distance in one head, and whether they are padding
+/// by another batch entry: more queries see it there, or the same ones in all heads.
 struct BlindQueries {
   std::vector<Index> queries;
-  bool fewer_elsewhere = false;
+  bool padded = false;
 };
+
+/// Where chunks begin whose borders are at queries that do not see the key at this distance.
+Index first_border(std::span<const Index> queries, Index distance) {
+  return queries.front() + std::max<Index>(0, distance);
+}
+
+/// The token from which chunks with several borders count; below 0 if the first one is shorter.
+Index origin_of(std::span<const Index> queries, Index distance) {
+  return first_border(queries, distance) - (queries[1] - queries[0]);
+}
+
+/// Whether the borders of two heads may be those of chunks of two sizes, which count from one
+/// token. A border alone is that of a chunk with less than another one behind it.
+bool may_be_chunks(std::span<const Index> one, std::span<const Index> other, Index distance,
+                   Index all) {
+  if (one.size() == 1) std::swap(one, other);
+  const Index origin = origin_of(one, distance);
+  if (origin < 0) return false;
+  if (other.size() > 1) return origin_of(other, distance) == origin;
+  const Index size = first_border(other, distance) - origin;
+  return size > 0 && origin + 2 * size >= all;
+}
 
 /// Whether heads in which these queries do not see the key at this distance may be of two kinds:
 /// one cut into chunks, with keys that are seen every few tokens, or with few keys before a query.
@@ -81,7 +104,7 @@ bool may_be_meant(const BlindQueries& of_one, const BlindQueries& of_other, Inde
   constexpr Index kLeastShare = 4;
   const std::span<const Index> one = of_one.queries, other = of_other.queries;
   if (distance == 0) {
-    const bool padded = of_one.fewer_elsewhere || of_other.fewer_elsewhere;
+    const bool padded = of_one.padded || of_other.padded;
     const Ends ends = ends_of(one, all, padded);
     return ends == Ends::kNone || ends != ends_of(other, all, padded);
   }
@@ -91,7 +114,10 @@ bool may_be_meant(const BlindQueries& of_one, const BlindQueries& of_other, Inde
   };
   if (distance < 0 && (sees_few(one) || sees_few(other))) return true;
   const auto step = step_of(one), others = step_of(other);
-  if (step && others) return step != others || one.empty() || other.empty();
+  if (step && others) {
+    if (one.empty() || other.empty()) return true;
+    return step != others && may_be_chunks(one, other, distance, all);
+  }
   std::vector<Index> differ;
   std::ranges::set_symmetric_difference(one, other, std::back_inserter(differ));
   return differ.size() > 1 && step_of(differ).has_value();
@@ -116,8 +142,13 @@ std::optional<Finding> differing_borders(const Mask& mask, Index distance) {
   };
   const auto blind_in = [&](Index b, Index h) {
     BlindQueries out{blind(*line(b, h), distance)};
-    for (Index entry = 0; entry < mask.batch(); ++entry) {
-      out.fewer_elsewhere = out.fewer_elsewhere || line(entry, h)->count() > line(b, h)->count();
+    for (Index entry = 0; entry < mask.batch() && !out.padded; ++entry) {
+      const auto alike = [&](Index head) {
+        return blind(*line(entry, head), distance) == out.queries;
+      };
+      const auto heads = std::views::iota(Index{0}, mask.heads());
+      out.padded = line(entry, h)->count() > line(b, h)->count() ||
+                   (entry != b && std::ranges::all_of(heads, alike));
     }
     return out;
   };
