@@ -398,6 +398,10 @@ bool Future::are_exceptions() const {
          others + to_global < closed;
 }
 
+bool Future::are_exceptions_of_head() const {
+  return others > 0 && !irregular && in_groups == 0 && 4 * causal >= selves && 4 * others < closed;
+}
+
 Future future_of(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   Future out;

@@ -50,6 +50,9 @@ struct Future {
   /// Whether the mask is causal apart from its groups, so that the cells of `others` are
   /// exceptions.
   bool are_exceptions() const;
+  /// The same for a head beside others that see nothing of the future: more cells are exceptions
+  /// there, as long as a quarter of the queries is causal and most of the future is closed.
+  bool are_exceptions_of_head() const;
 };
 
 /// Returns what the queries of a plane see of the future. Takes time in proportion to rows and

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
@@ -92,6 +94,18 @@ bool is_part_of_groups(const Mask& mask, const PlaneUse& use) {
   return false;
 }
 
+/// Whether there are other heads in the batch entry, and none of them sees a key after a query.
+/// False if they are several and equal: a plane that differs from these is told as that.
+bool others_are_causal(const Mask& mask, const PlaneUse& use) {
+  std::set<std::uint32_t> others;
+  for (Index h = 0; h < mask.heads(); ++h) {
+    if (h == use.head) continue;
+    if (!future_of(mask.plane(use.batch, h)).is_causal()) return false;
+    others.insert(mask.index_of(use.batch, h));
+  }
+  return mask.heads() == 2 || others.size() > 1;
+}
+
 }  // namespace
 
 void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened, Findings& out) {
@@ -101,11 +115,13 @@ void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened
     const PlanePtr& plane = linted.mask.distinct()[i];
     if (linted.uses[i].times == 0 || rows_alike(*plane)) continue;
     const Future future = future_of(plane);
-    const bool is_odd = future.joined || future.are_exceptions();
+    const bool few = future.are_exceptions() || (future.are_exceptions_of_head() &&
+                                                 others_are_causal(linted.mask, linted.uses[i]));
+    const bool is_odd = future.joined || few;
     if (is_odd && is_part_of_groups(linted.mask, linted.uses[i])) continue;
     if (future.joined) {
       joined.add(future, linted.uses[i]);
-    } else if (future.are_exceptions()) {
+    } else if (few) {
       leaked.add(future, linted.uses[i]);
     }
   }
