@@ -77,6 +77,36 @@ struct Claim<FindingId::kHeadWindow> {
 };
 
 template <>
+struct Claim<FindingId::kHeadsEntries> {
+  static Example example() {
+    return {.has =
+                "gen:causal:n=16,b=2,h=2 -t "
+                "'heads:0{window:keys=4}|batch:1{heads:0{open:q=9,k=2}}'",
+            .lacks = "gen:causal:n=16,b=2,h=2 -t 'heads:0{window:keys=4}'"};
+  }
+  static CheckedMask question() {
+    const std::string steps = "causal|heads:0{window:keys=4}|batch:1{heads:0{open:q=9,k=2}}";
+    return {.start = maskctl::apply(full_mask(2, 2, 16, 16), load_chain(std::array{steps}, {}))};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    const Index shows = claim.number_after(" in batch entry "),
+                other = claim.number_after("where head ");
+    const bool later = claim.finding.message.find("later key") != std::string::npos;
+    Index count = 0;
+    for (Index q = 0; q < cells.queries(); ++q) {
+      for (Index k = later ? q + 1 : 0; k < cells.keys(); ++k) {
+        const bool odd = cells.open(shows, claim.h(), q, k) &&
+                         !cells.open(claim.b(), claim.h(), q, k) &&
+                         cells.open(claim.b(), other, q, k);
+        if (odd && count++ == 0 && (q != claim.q() || k != claim.k())) return false;
+      }
+    }
+    return count > 0 && count == claim.count();
+  }
+};
+
+template <>
 struct Claim<FindingId::kRingSlots> {
   /// Steps 3 to 10 of a cache of six slots, whose window is compared with the slots.
   static Tensor steps(bool with_slots) {

@@ -260,6 +260,7 @@ class Check {
     if (out.empty()) out = lint_window(mask);
     if (out.empty()) out = lint_trees_of_heads(mask, planes_);
     if (out.empty() && pattern.explained) out = lint_heads_alike(mask, planes_);
+    if (out.empty()) out = lint_entries_alike(mask);
     return out;
   }
 

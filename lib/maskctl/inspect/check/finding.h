@@ -75,6 +75,7 @@ enum class FindingId : std::uint8_t {
   kFirstBlock,
   kHeadsBorders,
   kHeadWindow,
+  kHeadsEntries,
   kRingSlots,
   kWindowChanges,
   kDocumentsReopened,

@@ -59,6 +59,9 @@ Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Finds heads of one batch entry that differ in the keys beside a query, and a head whose window
 /// differs between entries.
 Findings lint_heads_alike(const Mask& mask, recognition::KnownPlanes& known);
+/// Finds a head that hides cells in one batch entry, which another head sees, and shows them in
+/// another entry.
+Findings lint_entries_alike(const Mask& mask);
 /// Finds heads of one batch entry that are made of different trees.
 Findings lint_trees_of_heads(const Mask& mask, recognition::KnownPlanes& known);
 /// Finds causal windows of one size for the first queries and of another for the others.
