@@ -67,6 +67,10 @@ golden update m.toml --force
 seq lens samples/padded.npy --as padding
 blockmap gen:causal:n=64 --block 16
 parts gen:causal:n=8 gen:full:q=4,k=8,b=2 --ranks 2
+phases samples/hf_config.json --cache vllm --length 64
+phases gen:causal:n=8 --cache StaticLayer:slots=9,one=open --ranks 2
+phases gen:causal:n=24 --positions samples/padded.npy
+phases --caches
 ops
 explain
 attend flash_attention --axes Tq=8+Tk=8

@@ -1,0 +1,261 @@
+"""The phases of a model of transformers as it runs: a prompt at once, in chunks, and with tokens generated behind it.
+
+A cache is followed by one of the same class, into which positions are written instead of keys, so that what it gives
+back says which token each slot holds. What is open is what maskctl.capture reads in each step.
+"""
+
+import contextlib
+import copy
+import operator
+import sys
+
+import numpy as np
+import torch
+
+from maskctl import _eyes
+from maskctl._answer import Record, run
+from maskctl._mask import Mask
+from maskctl._native import Error, printable
+from maskctl._rows import Run
+from maskctl._watch import capture
+
+
+def of_model(model, prompt, *, cache=None, chunks=None, new_tokens=32):
+    tokens = _prompt(prompt, model)
+    new_tokens = operator.index(new_tokens)
+    if new_tokens < 0:
+        raise Error(f"phases: new_tokens={new_tokens}: expected 0 or more")
+    sizes = [operator.index(one) for one in ((1, 7, 64) if chunks is None else chunks)]
+    if any(size < 1 for size in sizes):
+        raise Error(f"phases: chunks={tuple(sizes)}: expected whole numbers from 1 on")
+    total = tokens.shape[1] + new_tokens
+    steps = Steps(model)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            whole = _generated(model, tokens, new_tokens, _cache(cache, model, total), steps)
+            for size in sizes:
+                if size < tokens.shape[1]:
+                    _in_chunks(model, tokens, size, _cache(cache, model, total), steps)
+            declared = _without_cache(model, whole)
+    finally:
+        model.train(was_training)
+    return Phases(declared, steps, whole.shape[1])
+
+
+def _prompt(prompt, model):
+    if prompt is None:
+        raise Error("phases: a model needs a prompt, as maskctl.phases(model, tokens)")
+    if hasattr(prompt, "keys"):
+        prompt = prompt["input_ids"]
+    tokens = torch.as_tensor(prompt)
+    tokens = tokens[None] if tokens.ndim == 1 else tokens
+    if tokens.ndim != 2 or tokens.shape[0] != 1 or tokens.shape[1] < 1 or tokens.is_floating_point():
+        raise Error(f"phases: a prompt of {tokens.dtype} {tuple(tokens.shape)}; expected token ids [T] or [1, T]")
+    device = next((one.device for one in model.parameters()), None)
+    return tokens.to(device)
+
+
+def _cache(cache, model, total):
+    """A new cache: that of the caller, one by its name, or the one that the model takes by itself."""
+    if cache is not None and not isinstance(cache, str):
+        if not callable(cache):
+            raise Error("phases: cache= is a function that makes a new cache for each run, or dynamic, static or quantized")
+        return cache()
+    utils = sys.modules.get("transformers.cache_utils")
+    if utils is None:
+        raise Error("phases: the model is none of transformers; give cache=, a function that makes its cache")
+    text = model.config.get_text_config(decoder=True)
+    makers = {"dynamic": lambda: utils.DynamicCache(config=text),
+              "static": lambda: utils.StaticCache(config=text, max_cache_len=total),
+              "quantized": lambda: utils.QuantizedCache(backend="fp8", config=text)}
+    name = cache or "dynamic"
+    if name not in makers:
+        raise Error(f"phases: cache={name!r}: expected {', '.join(makers)}, or a function that makes one")
+    return makers[name]()
+
+
+def _generated(model, tokens, new_tokens, cache, steps):
+    """Runs the prompt at once and generates behind it; gives all tokens."""
+    with steps.watched("prefill", "decode"):
+        if hasattr(model, "generate") and new_tokens > 0:
+            return model.generate(tokens, past_key_values=cache, do_sample=False, max_new_tokens=new_tokens,
+                                  min_new_tokens=new_tokens, attention_mask=torch.ones_like(tokens))
+        whole = tokens
+        step = tokens
+        for _ in range(new_tokens + 1):
+            out = model(input_ids=step, past_key_values=cache, use_cache=True)
+            if whole.shape[1] == tokens.shape[1] + new_tokens:
+                break
+            logits = out[0] if isinstance(out, tuple) else out.get("logits", out[0])
+            step = logits[:, -1:].argmax(-1) % max(int(tokens.max()) + 1, 1)
+            whole = torch.cat([whole, step], 1)
+        return whole
+
+
+def _in_chunks(model, tokens, size, cache, steps):
+    name = f"chunks of {size}"
+    with steps.watched(name, name):
+        for begin in range(0, tokens.shape[1], size):
+            model(input_ids=tokens[:, begin:begin + size], past_key_values=cache, use_cache=True)
+
+
+def _without_cache(model, tokens):
+    """The mask of each layer over all tokens."""
+    with capture(model) as seen:
+        model(input_ids=tokens, use_cache=False)
+    return {call.layer: call for call in seen.calls}
+
+
+class Steps:
+    """What each layer was given in each step of a run: phase -> layer -> list of steps."""
+
+    def __init__(self, model):
+        self.model, self.phases, self.notes = model, {}, []
+        self._names = {id(module): name for name, module in model.named_modules()}
+
+    @contextlib.contextmanager
+    def watched(self, first, rest):
+        """Notes each call of the model inside; the first is of the phase `first`."""
+        phase, followed = [first], Followed()
+        watching = capture(self.model)
+
+        def before(module, arguments):
+            watching.run = Run()  # of this call alone
+            followed.slots.clear()
+
+        def after(module, arguments, out):
+            self._add(phase[0], watching.run, followed)
+            phase[0] = rest
+
+        hooks = [self.model.register_forward_pre_hook(before), self.model.register_forward_hook(after)]
+        try:
+            with watching, followed.following():
+                yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _add(self, phase, seen, followed):
+        slots = {self._names[module]: one for module, one in followed.slots.items() if module in self._names}
+        layers = self.phases.setdefault(phase, {})
+        for call in seen.calls:
+            held = slots.get(call.layer)
+            if held is not None:
+                layers.setdefault(call.layer, []).append((held, call))
+            elif not any(call.layer in note for note in self.notes):
+                self.notes.append(f"{call.layer} is not judged: it wrote no keys into the cache that was followed")
+
+
+class Followed:
+    """Caches beside those of a model, into which positions go instead of keys."""
+
+    def __init__(self):
+        self.slots = {}  # of the call that runs: id of the module -> (position of the first query, token of each slot)
+        self._beside = {}  # (id of a cache, layer) -> [layer of positions, tokens seen]
+
+    @contextlib.contextmanager
+    def following(self):
+        utils = sys.modules.get("transformers.cache_utils")
+        if utils is None:
+            yield
+            return
+        update = utils.Cache.update
+
+        def watched(cache, keys, values, layer_idx, *arguments, **keywords):
+            beside = self._layer(cache, layer_idx)
+            out = update(cache, keys, values, layer_idx, *arguments, **keywords)
+            self._write(beside, keys.shape[-2], arguments, keywords)
+            return out
+
+        utils.Cache.update = watched
+        try:
+            yield
+        finally:
+            utils.Cache.update = update
+
+    def _layer(self, cache, layer_idx):
+        key = id(cache), layer_idx
+        if key not in self._beside:
+            known = layer_idx < len(cache.layers)
+            layer = copy.deepcopy(cache.layers[layer_idx]) if known else cache.layer_class_to_replicate()
+            if hasattr(layer, "_quantize"):  # positions are kept as they are
+                layer._quantize = lambda tensor, *_, **__: (tensor, 1.0)
+                layer._dequantize = lambda quantised: quantised[0]
+            self._beside[key] = [layer, 0]
+        return self._beside[key]
+
+    def _write(self, beside, count, arguments, keywords):
+        layer, seen = beside
+        # A slot of zeros holds no token, so that token p is p + 1.
+        numbers = torch.arange(seen + 1, seen + count + 1, dtype=torch.float64).reshape(1, 1, -1, 1)
+        held = layer.update(numbers, numbers.clone(), *arguments, **keywords)[0]
+        beside[1] = seen + count
+        module = next((frame.module for frame in reversed(_eyes._thread.frames) if frame.module is not None), None)
+        self.slots[id(module)] = seen, held.reshape(-1).numpy().astype(np.int32) - 1
+
+
+class Phases:
+    """The answer of maskctl.phases of a model: true if each phase sees, in each layer, what a run without a cache
+    sees. `answers` has a record for each phase and kind of layer, `notes` what was not judged."""
+
+    def __init__(self, declared, steps, tokens):
+        self.tokens, self.answers, self.notes = tokens, [], list(steps.notes)
+        for phase, layers in steps.phases.items():
+            kinds = {}
+            for layer, calls in layers.items():
+                judged = self._arrays(layer, declared.get(layer), calls)
+                if judged is not None:
+                    mask, arrays = judged
+                    key = mask.stats().text, tuple((one.shape, one.tobytes()) for one in arrays)
+                    kinds.setdefault(key, (mask, arrays, []))[2].append(layer)
+            for mask, (positions, queries, opened), names in kinds.values():
+                answer = run("phases", mask, positions=positions, queries=queries, open=opened)
+                first = answer.caches[0]["phases"][0]["first"]
+                self.answers.append(Record(phase=phase, layers=names, equal=bool(answer), steps=len(positions),
+                                           rows=answer.caches[0]["phases"][0]["rows"],
+                                           wrong=answer.caches[0]["phases"][0]["wrong"], first=first))
+        if not self.answers:
+            raise Error("phases: no layer of the model wrote keys into a cache that was followed; give cache=")
+
+    def _arrays(self, layer, declared, calls):
+        unread = [call.unread for _, call in calls if call.mask is None]
+        if declared is None or declared.mask is None or unread:
+            why = unread[0] if unread else "its mask without a cache was not read"
+            self.notes.append(f"{layer} is not judged: {why}")
+            return None
+        most = max(len(held) for (_, held), _ in calls)
+        widest = max(call.lengths[2] for _, call in calls)
+        heads = max(call.mask.shape[1] for _, call in calls)
+        positions = np.full((len(calls), most), -1, np.int32)
+        queries = np.full((len(calls), widest), -1, np.int32)
+        opened = np.zeros((len(calls), heads, widest, most), bool)
+        for number, ((first, held), call) in enumerate(calls):
+            cells = np.asarray(call.mask).reshape(call.mask.shape)[0]
+            if cells.shape[-1] != len(held):
+                self.notes.append(f"{layer} is not judged: a mask of {cells.shape[-1]} keys for {len(held)} slots")
+                return None
+            positions[number, :len(held)] = held
+            queries[number, :cells.shape[-2]] = np.arange(first, first + cells.shape[-2])
+            opened[number, :, :cells.shape[-2], :len(held)] = cells
+        return Mask(np.asarray(declared.mask).reshape(declared.mask.shape)[:1], name=layer), (positions, queries, opened)
+
+    def __bool__(self):
+        return all(one.equal for one in self.answers)
+
+    def __str__(self):
+        lines = [f"{'tokens':<10}{self.tokens}, of a run without a cache"]
+        for one in self.answers:
+            layers = one.layers[0] + (f" and {len(one.layers) - 1} more" if len(one.layers) > 1 else "")
+            if one.equal:
+                said = f"equal in {one.rows} rows"
+            else:
+                said = f"differs in {one.wrong} of {one.rows} rows; first {one.first['text']}"
+            lines.append(f"{one.phase:<14}{layers}: {said}")
+        lines += [f"note: {note}" for note in self.notes]
+        lines.append("every phase that was judged sees what a run without a cache sees" if self else
+                     "a phase sees other keys than a run without a cache")
+        return "\n".join(map(printable, lines))
+
+    __repr__ = __str__
