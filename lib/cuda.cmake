@@ -1,7 +1,15 @@
-# The CUDA kernels, a part of the attention layer: compiled for GPUs, emulated by the CPU, or absent.
-file(GLOB_RECURSE cuda_plain CONFIGURE_DEPENDS maskctl/attention/cuda/*.cc)
-file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS maskctl/attention/cuda/*.cu)
-set(cuda_absent ${CMAKE_CURRENT_SOURCE_DIR}/maskctl/attention/cuda/absent.cc)
+# The CUDA kernels, parts of the layers attention and kernels: compiled for GPUs, emulated by the CPU, or absent.
+set(cuda_folders attention)
+if(MASKCTL_KERNELS)
+  list(APPEND cuda_folders kernels)
+endif()
+list(TRANSFORM cuda_folders REPLACE ".+" "maskctl/\\0/cuda")
+list(TRANSFORM cuda_folders APPEND "/*.cc" OUTPUT_VARIABLE patterns)
+file(GLOB_RECURSE cuda_plain CONFIGURE_DEPENDS ${patterns})
+list(TRANSFORM cuda_folders APPEND "/*.cu" OUTPUT_VARIABLE patterns)
+file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${patterns})
+list(TRANSFORM cuda_folders APPEND "/absent.cc" OUTPUT_VARIABLE cuda_absent)
+list(TRANSFORM cuda_absent PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM cuda_plain ${cuda_absent})
 # Kernels for one kind of GPU.
 set(hopper_kernels ${cuda_kernels})

@@ -96,4 +96,8 @@ maskctl_part(curses "${MASKCTL_TUI}" "${curses_version}"
 maskctl_part(Eigen "${MASKCTL_SOLVE}" "${Eigen3_VERSION}" "verify --solve is refused (MASKCTL_SOLVE)")
 maskctl_part(MPI "${MPI_CXX_FOUND}" "${MPI_CXX_VERSION}"
   "calls over ranks are refused (MASKCTL_MPI, libopenmpi-dev)")
+maskctl_part(kernels "${MASKCTL_KERNELS}" built
+  "operations without a mask are refused (MASKCTL_KERNELS)")
 maskctl_part(ejkernel "${MASKCTL_EJKERNEL}" built "what needs it is refused (MASKCTL_EJKERNEL)")
+maskctl_part("runtime of ejkernel" "${MASKCTL_EJKERNEL_RUNTIME}" built
+  "its configs are refused (MASKCTL_EJKERNEL_RUNTIME, MASKCTL_KERNELS)")

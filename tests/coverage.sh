@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#layers[@]} -gt 0 ] || layers=(base tensor mask inspect io render attention pipeline verify kit translate)
+[ ${#layers[@]} -gt 0 ] || layers=(base tensor mask inspect io render attention kernels pipeline verify kit translate)
 
 gcovr=$(command -v gcovr || true)
 if [ -z "$gcovr" ]; then

@@ -91,10 +91,40 @@ const std::map<std::string, Layer> kLayers = {
     {"attention",
      {{"base", "tensor", "mask"},
       {"fmt", "hwy"},
-      {"arrays/slices.h", "arrays/to_double.h", "calls/axes.h", "calls/bound_call.h",
-       "calls/effects.h", "cpu/kernel.h", "cpu/simd_targets.h", "cuda/kernels.h",
-       "operations/native_sparse/checked.h", "operations/paged/checked.h", "problems/backends.h",
-       "ring/on_devices.h", "softmax/checked.h"}}},
+      {"arrays/floats.h",
+       "arrays/outputs.h",
+       "arrays/slices.h",
+       "arrays/to_double.h",
+       "calls/axes.h",
+       "calls/bound_call.h",
+       "calls/effects.h",
+       "cpu/heads.h",
+       "cpu/kernel.h",
+       "cpu/packed_factors.h",
+       "cpu/prefetch_queue.h",
+       "cpu/simd_targets.h",
+       "cpu/worker_pool.h",
+       "cuda/arrays.h",
+       "cuda/device.h",
+       "cuda/elements.h",
+       "cuda/gpus.h",
+       "cuda/grouped/grouped_product.h",
+       "cuda/hopper/fragment.cuh",
+       "cuda/hopper/gpu.h",
+       "cuda/hopper/kernel.cuh",
+       "cuda/hopper/powers.cuh",
+       "cuda/host_call.h",
+       "cuda/in_place.h",
+       "cuda/kernels.h",
+       "cuda/launch.cuh",
+       "gpu/check_arrays.h",
+       "gpu/plan_calls.h",
+       "operations/native_sparse/checked.h",
+       "operations/paged/checked.h",
+       "problems/backends.h",
+       "ring/on_devices.h",
+       "softmax/checked.h"}}},
+    {"kernels", {{"base", "tensor", "mask", "attention"}, {"fmt", "hwy"}}},
     {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
     {"pipeline",
      {{"base", "tensor", "mask", "inspect", "io", "render"},
@@ -114,7 +144,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "nlohmann"},
       {"expressible.h"}}},
     {"ejkernel",
-     {{"base", "tensor", "mask", "inspect", "io", "render", "attention", "pipeline"},
+     {{"base", "tensor", "mask", "inspect", "io", "render", "attention", "kernels", "pipeline"},
       {"fmt"},
       {"chain/ejkernel_chain.h", "chain/why_ejkernel.h", "runtime/config_text.h",
        "visualize/visualize_text.h"}}},
@@ -171,7 +201,8 @@ std::string library_include_problem(const std::string& path, const std::string& 
   if (is_system(name)) return "";
   // CUDA's own headers may be included only in the folder of its kernels, where .cuh files pass
   // them on to .cu files.
-  if (name.starts_with("cuda") && path.starts_with("lib/maskctl/attention/cuda/")) {
+  static const std::regex kernels("lib/maskctl/(attention|kernels)/cuda/.*");
+  if (name.starts_with("cuda") && std::regex_match(path, kernels)) {
     return is_header(path) ? "shows a third party in a header" : "";
   }
   if (is_header(path)) return "shows a third party in a header";

@@ -21,7 +21,7 @@ kByHand=(clang aarch64)
 kLanes=(quick ejkernel isa gpu mpi package python tidy asan tsan fuzz)
 declare -A about=(
   [quick]="format, the release build, each program once, golden data, layers, documentation"
-  [ejkernel]="library and command without what follows ejkernel, from the same objects"
+  [ejkernel]="library and command without what follows ejkernel, and without operations that have no mask, from the same objects"
   [isa]="vector code on older instruction sets"
   [gpu]="kernels of the GPU, which the CPU emulates; with nvcc they are compiled too"
   [mpi]="calls over ranks that mpirun starts"
@@ -55,7 +55,7 @@ wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan clang=build/clang arm=build/aarch64
 # The tests of layers that read files or work on raw memory; the other layers only call these.
-raw_layers=(attention_tests verify_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
+raw_layers=(attention_tests kernels_tests verify_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
 # configure PRESET OPTION...: configures build/PRESET; ends the run if that fails, as build does.
@@ -137,9 +137,10 @@ fi
 
 targets=()
 if wants gpu; then
-  targets+=(emulated_attention_tests emulated_verify_tests emulated_conformance
+  targets+=(emulated_attention_tests emulated_kernels_tests emulated_verify_tests emulated_conformance
     emulated_rank_checks race_gpu_tests)
   cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
+  cases "emulated_kernels_tests" "$release/tests/emulated_kernels_tests"
   cases "emulated_verify_tests" "$release/tests/emulated_verify_tests"
   # Here the thread sanitizer sees each thread of an emulated block as a thread. Cases tagged
   # [values] only feed other values to code that other cases run, so sanitizers skip them.
@@ -152,10 +153,10 @@ if wants gpu; then
   done
 fi
 if wants isa; then
-  targets+=(attention_tests verify_tests mask_tests conformance)
+  targets+=(attention_tests kernels_tests verify_tests mask_tests conformance)
   for target in $(grep -qw avx512f /proc/cpuinfo && echo AVX2) baseline; do
     limit=(env "MASKCTL_TEST_CPU_TARGET=$target")
-    for program in attention_tests verify_tests mask_tests; do
+    for program in attention_tests kernels_tests verify_tests mask_tests; do
       cases "$program ($target)" "${limit[@]}" "$release/tests/$program"
     done
     # Golden masks are left out: mask_tests tries their vector code exhaustively.
@@ -197,8 +198,8 @@ if wants quick; then
   data=$(data_key || date +%N)
   for program in "${programs[@]}"; do
     # emulated_attention_tests has the same objects as attention_tests, and the kernels of the GPU;
-    # so it is with verify_tests.
-    if [[ $program =~ ^(attention|verify)_tests$ ]] && wants gpu; then continue; fi
+    # so it is with kernels_tests and verify_tests.
+    if [[ $program =~ ^(attention|kernels|verify)_tests$ ]] && wants gpu; then continue; fi
     # project_tests reads all sources, whose changes `once` does not notice.
     if [ $again = no ] && [ "$program" != project_tests ]; then
       cases "$program" once "$release/tests/$program"
@@ -218,6 +219,11 @@ if wants ejkernel; then
   targets+=(app_tests core_programs)
   cases "app_tests without ejkernel" env "MASKCTL_TEST_COMMAND=$PWD/$release/app/core/maskctl" \
     "$release/tests/app_tests" '[.without_ejkernel],~[ejkernel]~[slow]'
+  # So without operations that have no mask, which ejkernel's runtime needs.
+  check "configure without kernels" cmake --preset release -B build/masks -DMASKCTL_KERNELS=OFF || finish
+  targets+=(masks_programs)
+  cases "app_tests without kernels" env "MASKCTL_TEST_COMMAND=$PWD/$release/app/masks/maskctl" \
+    "$release/tests/app_tests" '[.without_kernels]'
 fi
 if wants mpi; then targets+=(maskctl_command rank_checks emulated_maskctl_command); fi
 if wants package; then

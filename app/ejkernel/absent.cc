@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/ejkernel.h"
-#include "app/cli/environment.h"
 #include "app/session/ejkernel.h"
 #include "maskctl/attention/calls/operation.h"
 #include "maskctl/base/error.h"
@@ -52,37 +51,6 @@ std::string visualized(const Mask&, const Panel&, const VisualizeRequest&) { ref
 
 std::string alias_text(const attention::Field& field) {
   return field.alias.empty() ? "" : fmt::format("; or {}", field.alias);
-}
-
-attention::Backend backend_of_platform(std::string_view name) {
-  refuse(fmt::format("platform={}", name));
-}
-
-std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& choice,
-                                                         const Session&) {
-  if (choice.policy) require("--policy");
-  if (!choice.cache.empty()) require("--cache");
-  if (*environment("EJKERNEL_AUTOTUNE_POLICY") != '\0') require("EJKERNEL_AUTOTUNE_POLICY");
-  return nullptr;
-}
-
-void print_recorded(const attention::CallRunner&) {}
-
-/// Returns the rows that the command `backends` prints, without ejkernel's names for platforms and
-/// devices.
-std::vector<BackendLine> backend_lines(std::string_view operation) {
-  std::vector<BackendLine> out;
-  for (const std::string_view name : attention::backend_names()) {
-    const attention::Backend backend = *attention::backend_from_name(name);
-    BackendLine line;
-    line.operation = operation;
-    line.platform = line.device = "-";
-    line.reason = attention::unavailable(*attention::find_operation(operation), backend);
-    line.implementation = line.reason.empty() ? name : "-";
-    line.chosen = backend == attention::Context().backend;
-    out.push_back(std::move(line));
-  }
-  return out;
 }
 
 Answer blockmap(const BlockmapOptions&, Session&) { refuse("blockmap"); }

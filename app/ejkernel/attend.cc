@@ -41,10 +41,6 @@ ExecutorOptions executor_options() {
 
 }  // namespace
 
-std::string alias_text(const attention::Field& field) {
-  return field.alias.empty() ? "" : fmt::format("; ejkernel's {}", field.alias);
-}
-
 Backend backend_of_platform(std::string_view name) {
   const auto platform = platform_from_name(name);
   if (platform) return backend_of(*platform);

@@ -1,4 +1,6 @@
-// The commands apply, why and show for a MaskInfo.
+// The commands apply, why and show for a MaskInfo, and ejkernel's names of arguments.
+#include <fmt/format.h>
+
 #include "app/cli/commands/ejkernel.h"
 #include "app/ejkernel/sources.h"
 #include "app/session/save.h"
@@ -97,6 +99,10 @@ std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequ
     return row.empty() ? std::nullopt : std::optional(row);
   };
   return visualize_text(*panel.plane, known(panel.q_segments), known(panel.k_segments), out);
+}
+
+std::string alias_text(const attention::Field& field) {
+  return field.alias.empty() ? "" : fmt::format("; ejkernel's {}", field.alias);
 }
 
 }  // namespace maskctl::app::ejkernel

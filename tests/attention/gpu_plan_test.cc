@@ -20,7 +20,7 @@ TEST_CASE("gpu plans: without a usable GPU, plans and workspaces throw the reaso
     }
   };
   refused([] { const gpu::Workspace workspace(nullptr); });
-  refused([] { const gpu::MeanPooling plan(PoolingProblem(), nullptr); });
+  refused([] { const gpu::Paged plan(PagedProblem(), nullptr); });
   refused([] { const gpu::SoftmaxForward plan(SoftmaxProblem(), nullptr); });
 }
 

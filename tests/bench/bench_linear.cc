@@ -24,9 +24,9 @@
 #include "bench.h"
 #include "fma_peak.h"
 #include "maskctl/attention/cpu/kernel.h"
-#include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
-#include "maskctl/attention/operations/linear/recurrent.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/kernels/grouped_matmul/grouped_matmul.h"
+#include "maskctl/kernels/linear/recurrent.h"
 
 namespace {
 

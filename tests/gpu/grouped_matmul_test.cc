@@ -1,7 +1,7 @@
 // Compares grouped matrix products on the GPU, by plain kernels and on tensor cores, with the CPU.
 // Also tests that NaN in one group reaches no other, and that gradients have the same bits in every
 // run.
-#include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
+#include "maskctl/kernels/grouped_matmul/grouped_matmul.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
 // Tests linear attention on the GPU: random calls against the float computation of the CPU, and
 // arrays that are on the GPU already.
-#include "maskctl/attention/cuda/linear/linear.h"
+#include "maskctl/kernels/cuda/linear/linear.h"
 
-#include "attention/linear_call.h"
 #include "gpu/kernels_ran.h"
+#include "kernels/linear_call.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/cuda/host_call.h"
-#include "maskctl/attention/operations/linear/checked.h"
+#include "maskctl/kernels/linear/checked.h"
 
 namespace {
 

@@ -10,12 +10,14 @@
 #include "gpu/device_batch.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/kernels.h"
-#include "maskctl/attention/operations/grouped_matmul/checked.h"
-#include "maskctl/attention/operations/linear/checked.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/run.h"
+#include "maskctl/kernels/cuda/kernels.h"
+#include "maskctl/kernels/gpu/plans.h"
+#include "maskctl/kernels/grouped_matmul/checked.h"
+#include "maskctl/kernels/linear/checked.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/contains.h"
 #include "support/error_of.h"
@@ -117,18 +119,19 @@ TEST_CASE(
   RecurrentAttentionInputs inputs{&a.query, &a.key, &a.value};
   inputs.g_gamma = &gates;
   const LinearProblem problem = checked_linear(inputs, {});
-  check_doors<gpu::LinearForward>(problem, cuda::kKernels.linear_forward.run, [&](Results& to) {
-    return LinearOutputs{to.add(DType::kBFloat16, problem.d.out_shape()),
-                         to.add(DType::kFloat32, problem.d.state_shape())};
-  });
+  check_doors<gpu::LinearForward>(
+      problem, cuda::kMasklessKernels.linear_forward.run, [&](Results& to) {
+        return LinearOutputs{to.add(DType::kBFloat16, problem.d.out_shape()),
+                             to.add(DType::kFloat32, problem.d.state_shape())};
+      });
 
   const Tensor lhs = a.random.normal({90, 32}), rhs = a.random.normal({3, 32, 48});
   Tensor sizes(DType::kInt32, {3});
   std::ranges::copy(std::vector{40, 0, 30}, sizes.as<std::int32_t>().begin());
   GroupedMatmulInputs grouped{&lhs, &rhs};
   grouped.group_sizes = &sizes;
-  check_doors<gpu::GroupedForward>(checked_grouped(grouped, {}), cuda::kKernels.grouped_forward.run,
-                                   [](Results& to) {
+  check_doors<gpu::GroupedForward>(checked_grouped(grouped, {}),
+                                   cuda::kMasklessKernels.grouped_forward.run, [](Results& to) {
                                      return to.add(DType::kFloat32, {90, 48});
                                    });
 }

@@ -120,6 +120,7 @@ run_tests() {
   [ -z "${MASKCTL_GOLDEN_OPS:-}" ] || replay "more golden cases" "$MASKCTL_GOLDEN_OPS"
   # The test that is left out reads the documentation, which may not be on this machine.
   run_program attention_tests 180 '~operations: the documentation lists every argument'
+  run_program kernels_tests 180
   run_program verify_tests 180
 
   headline "masks"

@@ -6,7 +6,7 @@ set -euo pipefail
 build=$1 folder=$2
 rm -rf "$folder"
 mkdir -p "$folder/lib"
-for program in app/maskctl tests/{attention_tests,verify_tests,conformance,gpu_tests,bench_cuda,bench_cuda_ring}; do
+for program in app/maskctl tests/{attention_tests,kernels_tests,verify_tests,conformance,gpu_tests,bench_cuda,bench_cuda_ring}; do
   strip -o "$folder/$(basename "$program")" "$build/$program"
 done
 module=$build/tests/libmaskctl_gpu.so  # for peer_bench.py; not built where the GPU is emulated

@@ -12,11 +12,13 @@ says() { grep -qF -- "$1" "$work/said" || { echo "not said: $1" && cat "$work/sa
 says "packages are missing: sudo apt-get install -y --no-install-recommends libfmt-dev libeigen3-dev libhdf5-dev"
 says "without root: docs/no-root.md; to do without: -DMASKCTL_SOLVE=OFF -DMASKCTL_HDF5=OFF"
 
-configure least -DCMAKE_DISABLE_FIND_PACKAGE_{Eigen3,HDF5,MPI}=ON -DMASKCTL_{SOLVE,HDF5,TUI}=OFF
+configure least -DCMAKE_DISABLE_FIND_PACKAGE_{Eigen3,HDF5,MPI}=ON -DMASKCTL_{SOLVE,HDF5,TUI,KERNELS}=OFF
 says "HDF5: absent; HDF5 files are refused (MASKCTL_HDF5)"
 says "curses: absent; maskctl tui is refused"
 says "Eigen: absent; verify --solve is refused"
 says "MPI: absent; calls over ranks are refused"
+says "kernels: absent; operations without a mask are refused (MASKCTL_KERNELS)"
+says "runtime of ejkernel: absent; its configs are refused"
 
 # The page for those without root has each package that a build needs.
 printf '#!/bin/sh\nexit 1\n' >"$work/dpkg-query" && chmod +x "$work/dpkg-query"

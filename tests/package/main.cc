@@ -3,8 +3,8 @@
 // can run.
 #include <cstdio>
 
-#include "maskctl/attention/gpu/plan.h"
 #include "maskctl/base/error.h"
+#include "maskctl/kernels/gpu/plans.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/planes/bands.h"
 

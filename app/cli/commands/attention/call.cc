@@ -191,6 +191,8 @@ void require_backend(attention::Backend backend, std::string_view option) {
 
 const Operation& operation_named(const std::string& name) {
   if (const Operation* found = attention::find_operation(name)) return *found;
+  const std::string why = attention::left_out(name);
+  if (!why.empty()) throw Error(Errc::kUnsupported, why);
   std::vector<std::string_view> names;
   for (const Operation* operation : attention::operations()) names.push_back(operation->name);
   return *attention::operations()[parse_choice(name, "operation", names)];

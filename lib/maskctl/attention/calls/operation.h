@@ -184,8 +184,12 @@ struct Operation {
   bool has_gradients() const { return backward != nullptr; }
 };
 
-/// All operations, in the order of listings.
+/// All operations of this build, in the order of listings.
 std::span<const Operation* const> operations();
+/// The operations without a mask, which the layer kernels adds to them; none in a build without it.
+std::span<const Operation* const> maskless_operations();
+/// Why this build lacks an operation of this name; empty if it does not, or there is none.
+std::string left_out(std::string_view name);
 /// The operation with this name or alias; null if there is none.
 const Operation* find_operation(std::string_view name);
 /// Why a backend cannot run an operation, as in "it has no such kernel"; empty when it can.

@@ -1,44 +1,18 @@
 #include "maskctl/attention/cuda/kernels.h"
 
 #include "maskctl/attention/cuda/blocks/block_attention.h"
-#include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
-#include "maskctl/attention/cuda/linear/linear.h"
+#include "maskctl/attention/cuda/in_place.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 #include "maskctl/attention/cuda/mla/mla.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/paged/update.h"
-#include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/ring/ring.h"
 #include "maskctl/attention/cuda/softmax/from_host.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 namespace maskctl::attention::cuda {
-
-namespace {
-
-/// InPlace<kernel>::row() returns an InPlaceKernel that makes plans with the constructor of `Plan`
-/// and runs the function `kernel`.
-template <auto kernel>
-struct InPlace;
-template <class Problem, class Plan, class... Arrays,
-          void (*kernel)(Workspace&, const Problem&, const Plan&, const Arrays&...)>
-struct InPlace<kernel> {
-  template <class Planned = Problem>
-  static constexpr InPlaceKernel<Planned, Arrays...> row() {
-    return {.plan = [](const Planned& problem, Stream stream) -> std::shared_ptr<const void> {
-              return std::make_shared<const Plan>(problem, stream);
-            },
-            .run =
-                [](Workspace& workspace, const Planned& problem, const void* plan,
-                   const Arrays&... arrays) {
-                  kernel(workspace, problem, *static_cast<const Plan*>(plan), arrays...);
-                }};
-  }
-};
-
-}  // namespace
 
 constexpr InPlaceKernels kInPlaceKernels{InPlace<softmax_forward>::row(),
                                          InPlace<softmax_backward>::row(),
@@ -49,12 +23,7 @@ constexpr InPlaceKernels kInPlaceKernels{InPlace<softmax_forward>::row(),
                                          InPlace<update_cache>::row<PagedArraysProblem>(),
                                          InPlace<blocks_forward>::row(),
                                          InPlace<blocks_backward>::row(),
-                                         InPlace<select_blocks>::row(),
-                                         InPlace<linear_forward>::row(),
-                                         InPlace<linear_backward>::row(),
-                                         InPlace<grouped_forward>::row(),
-                                         InPlace<grouped_backward>::row(),
-                                         InPlace<mean_pooling>::row()};
+                                         InPlace<select_blocks>::row()};
 
 std::shared_ptr<Workspace> make_workspace(Stream stream) {
   return std::make_shared<Workspace>(stream);
@@ -76,11 +45,6 @@ constexpr Kernels kKernels{
     .blocks_forward = {FromHost<blocks_forward>::run},
     .blocks_backward = {FromHost<blocks_backward>::run},
     .select_blocks = {FromHost<select_blocks>::run},
-    .linear_forward = {FromHost<linear_forward>::run},
-    .linear_backward = {FromHost<linear_backward>::run},
-    .grouped_forward = {FromHost<grouped_forward>::run},
-    .grouped_backward = {FromHost<grouped_backward>::run},
-    .mean_pooling = {FromHost<mean_pooling>::run},
     .matrix_product = {matrix_product_from_host},
 };
 

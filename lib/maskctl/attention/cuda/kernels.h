@@ -39,12 +39,7 @@ using InPlaceKernels =
                InPlaceKernel<PagedArraysProblem, NewTokens, CachePages>,
                InPlaceKernel<BlockProblem, SoftmaxOutputs>,
                InPlaceKernel<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs>,
-               InPlaceKernel<SelectionProblem, MutableTensorView>,
-               InPlaceKernel<LinearProblem, LinearOutputs>,
-               InPlaceKernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs>,
-               InPlaceKernel<GroupedProblem, MutableTensorView>,
-               InPlaceKernel<GroupedProblem, TensorView, GroupedGradientOutputs>,
-               InPlaceKernel<PoolingProblem, MutableTensorView>>;
+               InPlaceKernel<SelectionProblem, MutableTensorView>>;
 extern const InPlaceKernels kInPlaceKernels;
 /// Returns a workspace (GPU memory for temporary arrays) for calls in the stream; null in a build
 /// without CUDA.

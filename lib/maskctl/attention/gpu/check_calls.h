@@ -3,10 +3,7 @@
 
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/attention/problems/cache_update.h"
-#include "maskctl/attention/problems/grouped_problem.h"
-#include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/paged_arrays.h"
-#include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::gpu {
@@ -27,13 +24,8 @@ void check(const BlockProblem& p, const SoftmaxOutputs& o);
 void check(const BlockProblem& p, const SoftmaxBackwardInputs& in, const SoftmaxGradientOutputs& o);
 void check(const SelectionProblem& p);
 void check(const SelectionProblem& p, const MutableTensorView& selected);
-void check(const LinearProblem& p);
-void check(const LinearProblem& p, const LinearOutputs& o);
-void check(const LinearProblem& p, const LinearBackwardInputs& in, const LinearGradientOutputs& o);
-void check(const GroupedProblem& p);
-void check(const GroupedProblem& p, const MutableTensorView& out);
-void check(const GroupedProblem& p, const TensorView& d_out, const GroupedGradientOutputs& o);
-void check(const PoolingProblem& p);
-void check(const PoolingProblem& p, const MutableTensorView& out);
+
+/// Throws unless the tokens of all sequences exist.
+void check_tokens(const std::vector<TokenSequence>& sequences, Index batch, Index tokens);
 
 }  // namespace maskctl::attention::gpu

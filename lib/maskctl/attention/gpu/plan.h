@@ -16,10 +16,7 @@
 
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/attention/problems/cache_update.h"
-#include "maskctl/attention/problems/grouped_problem.h"
-#include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/paged_arrays.h"
-#include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 
 struct CUstream_st;  // cudaStream_t is CUstream_st*
@@ -105,16 +102,6 @@ using CacheUpdateOfArrays = Plan<PagedArraysProblem, NewTokens, CachePages>;
 using BlocksForward = Plan<BlockProblem, SoftmaxOutputs>;
 using BlocksBackward = Plan<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs>;
 using SelectBlocks = Plan<SelectionProblem, MutableTensorView>;
-/// Linear attention: recurrent, gla and lightning (see linear_problem.h).
-using LinearForward = Plan<LinearProblem, LinearOutputs>;
-using LinearBackward = Plan<LinearProblem, LinearBackwardInputs, LinearGradientOutputs>;
-/// The grouped product, with result [m,n], and the gradients of its two factors from d_out [m,n]
-/// (see grouped_problem.h).
-using GroupedForward = Plan<GroupedProblem, MutableTensorView>;
-using GroupedBackward = Plan<GroupedProblem, TensorView, GroupedGradientOutputs>;
-/// The means of segments of tokens; the result has the shape PoolingProblem::out_shape.
-using MeanPooling = Plan<PoolingProblem, MutableTensorView>;
-
 /// The problem of query [B,Tq,Hq,D], key [B,Tk,Hkv,D] and value [B,Tk,Hkv,Dv] under a mask [B or 1,
 /// 1 or Hq, Tq, Tk]. Bias and sinks are members that the caller sets. Throws Error(kShape) where
 /// they do not fit each other.

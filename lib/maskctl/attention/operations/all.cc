@@ -2,32 +2,37 @@
 #include "maskctl/attention/operations/all.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace maskctl::attention {
 
+namespace {
+
+constexpr const Operation* kMasked[] = {
+    &kOperation<FlashAttentionOp>,
+    &kOperation<RingAttentionOp>,
+    &kOperation<ScaledDotProductAttentionOp>,
+    &kOperation<AttentionOp>,
+    &kOperation<BlockSparseAttentionOp>,
+    &kOperation<FlashMLAOp>,
+    &kOperation<NativeSparseAttentionOp>,
+    &kOperation<ApplyNativeSparseAttentionOp>,
+    &kOperation<PageAttentionOp>,
+    &kOperation<RaggedPageAttentionOp>,
+    &kOperation<RaggedPageAttentionv3Op>,
+    &kOperation<RaggedDecodeAttentionOp>,
+};
+
+}  // namespace
+
 std::span<const Operation* const> operations() {
-  static constexpr const Operation* kOperations[] = {
-      &kOperation<FlashAttentionOp>,
-      &kOperation<RingAttentionOp>,
-      &kOperation<ScaledDotProductAttentionOp>,
-      &kOperation<AttentionOp>,
-      &kOperation<BlockSparseAttentionOp>,
-      &kOperation<FlashMLAOp>,
-      &kOperation<NativeSparseAttentionOp>,
-      &kOperation<ApplyNativeSparseAttentionOp>,
-      &kOperation<PageAttentionOp>,
-      &kOperation<RaggedPageAttentionOp>,
-      &kOperation<RaggedPageAttentionv3Op>,
-      &kOperation<RaggedDecodeAttentionOp>,
-      &kOperation<GLAttentionOp>,
-      &kOperation<LightningAttentionOp>,
-      &kOperation<RecurrentAttentionOp>,
-      &kOperation<GatedDeltaRuleOp>,
-      &kOperation<ShortConvolutionOp>,
-      &kOperation<GroupedMatmulOp>,
-      &kOperation<MeanPoolingOp>,
-  };
-  return kOperations;
+  static const std::vector<const Operation*> kAll = [] {
+    std::vector<const Operation*> all(std::begin(kMasked), std::end(kMasked));
+    const auto others = maskless_operations();
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }();
+  return kAll;
 }
 
 const Operation* find_operation(std::string_view name) {

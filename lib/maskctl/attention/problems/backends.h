@@ -39,20 +39,29 @@ std::span<const BackendRow> backends();
 std::span<const BackendRow>::iterator row_of(std::span<const BackendRow> rows, Backend backend);
 inline const BackendRow& backend_row(Backend backend) { return *row_of(backends(), backend); }
 
+/// The table in which a backend has its kernels of one kind: Kernels, or that of a layer above,
+/// which specialises this function.
+template <class Table>
+const Table& kernels_of(const BackendRow& row);
+template <>
+inline const Kernels& kernels_of<Kernels>(const BackendRow& row) {
+  return *row.kernels;
+}
+
 /// Whether a backend has the kernel at all; refusal() says whether it also takes a given problem.
-template <class Problem, class... Arrays>
-bool supports(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel) {
-  return (row.kernels->*kernel).run != nullptr;
+template <class Table, class Problem, class... Arrays>
+bool supports(const BackendRow& row, Kernel<Problem, Arrays...> Table::*kernel) {
+  return (kernels_of<Table>(row).*kernel).run != nullptr;
 }
 
 /// Why a backend cannot run a kernel on a problem; empty when it can.
-template <class Problem, class... Arrays>
-std::string refusal(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel,
+template <class Table, class Problem, class... Arrays>
+std::string refusal(const BackendRow& row, Kernel<Problem, Arrays...> Table::*kernel,
                     const Problem& problem) {
   std::string reason = row.unavailable();
   if (!reason.empty()) return reason;
   if (!supports(row, kernel)) return "it has no such kernel";
-  const auto unsupported = (row.kernels->*kernel).unsupported;
+  const auto unsupported = (kernels_of<Table>(row).*kernel).unsupported;
   return unsupported ? unsupported(problem) : "";
 }
 
@@ -65,9 +74,9 @@ void report_fallback(const Context& context, std::string_view kernel, const Back
 
 /// The row of `rows` that runs a kernel: the backend that the context asks for or, if that cannot,
 /// the first later row that can, which is reported. Throws Error(kUnsupported) when none can.
-template <class Problem, class... Arrays>
+template <class Table, class Problem, class... Arrays>
 const BackendRow& choose_backend(std::span<const BackendRow> rows, const Context& context,
-                                 std::string_view name, Kernel<Problem, Arrays...> Kernels::*kernel,
+                                 std::string_view name, Kernel<Problem, Arrays...> Table::*kernel,
                                  const Problem& problem) {
   const auto first = row_of(rows, context.backend);
   const std::string reason = refusal(*first, kernel, problem);
@@ -82,14 +91,14 @@ const BackendRow& choose_backend(std::span<const BackendRow> rows, const Context
 
 /// Runs one kernel on the backend that choose_backend() returns, with the threads, memory pool and
 /// stop token of the context.
-template <class Problem, class... Arrays>
+template <class Table, class Problem, class... Arrays>
 void run_kernel(const Context& context, std::string_view name,
-                Kernel<Problem, Arrays...> Kernels::*kernel, const Problem& problem,
+                Kernel<Problem, Arrays...> Table::*kernel, const Problem& problem,
                 const std::type_identity_t<Arrays>&... arrays) {
   const WorkScope scope(context.limits());
   throw_if_stopped();
   const BackendRow& row = choose_backend(backends(), context, name, kernel, problem);
-  (row.kernels->*kernel).run(problem, arrays..., context);
+  (kernels_of<Table>(row).*kernel).run(problem, arrays..., context);
 }
 
 }  // namespace maskctl::attention

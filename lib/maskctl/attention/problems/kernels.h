@@ -9,14 +9,9 @@
 
 #include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/attention/problems/convolution_problem.h"
-#include "maskctl/attention/problems/delta_problem.h"
-#include "maskctl/attention/problems/grouped_problem.h"
-#include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/matrix_problem.h"
 #include "maskctl/attention/problems/mla_problem.h"
 #include "maskctl/attention/problems/paged_problem.h"
-#include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/attention/problems/ring_problem.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 
@@ -49,18 +44,6 @@ struct Kernels {
   Kernel<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> blocks_backward = {};
   /// The output is [B,T,Hkv,count] int32: see native_sparse_attention.
   Kernel<SelectionProblem, MutableTensorView> select_blocks = {};
-  Kernel<LinearProblem, LinearOutputs> linear_forward = {};
-  Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};
-  Kernel<DeltaProblem, LinearOutputs> delta_forward = {};
-  Kernel<DeltaProblem, LinearBackwardInputs, DeltaGradientOutputs> delta_backward = {};
-  Kernel<ConvolutionProblem, ConvolutionOutputs> convolution_forward = {};
-  Kernel<ConvolutionProblem, ConvolutionBackwardInputs, ConvolutionGradientOutputs>
-      convolution_backward = {};
-  /// The output is [m,n].
-  Kernel<GroupedProblem, MutableTensorView> grouped_forward = {};
-  /// Inputs: d_out [m,n]. Outputs: the gradients of lhs and rhs.
-  Kernel<GroupedProblem, TensorView, GroupedGradientOutputs> grouped_backward = {};
-  Kernel<PoolingProblem, MutableTensorView> mean_pooling = {};
   /// The output is [rows,columns] f32; the problem says whether the product is added to it.
   Kernel<MatrixProblem, MutableTensorView> matrix_product = {};
 };

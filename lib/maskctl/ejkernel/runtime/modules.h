@@ -3,6 +3,7 @@
 
 #include "maskctl/attention/operations/all.h"
 #include "maskctl/ejkernel/runtime/runtime.h"
+#include "maskctl/kernels/all.h"
 
 namespace maskctl::attention {
 

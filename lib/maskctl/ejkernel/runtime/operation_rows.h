@@ -7,6 +7,7 @@
 
 #include "maskctl/attention/operations/all.h"
 #include "maskctl/ejkernel/runtime/operation_row.h"
+#include "maskctl/kernels/all.h"
 
 namespace maskctl::attention {
 
