@@ -6,6 +6,7 @@
 #include "kernels/linear_call.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/cuda/host_call.h"
+#include "maskctl/kernels/cuda/arrays.h"
 #include "maskctl/kernels/linear/checked.h"
 
 namespace {

@@ -14,6 +14,7 @@
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/run.h"
+#include "maskctl/kernels/cuda/arrays.h"
 #include "maskctl/kernels/cuda/kernels.h"
 #include "maskctl/kernels/gpu/plans.h"
 #include "maskctl/kernels/grouped_matmul/checked.h"

@@ -105,12 +105,17 @@ inline bool is_slope(const Bias& bias, Index h) {
   }) && two;
 }
 
-/// The number of heads in which all numbers are one of the slopes times `variable`; 0 if one of the
-/// slopes fits no head with a number other than 0.
+/// The number of heads in which all numbers are one of the slopes of "0.5 0.25 (heads 1, 3)" times
+/// `variable`; 0 if one of the slopes fits no head with a number other than 0, or other heads than
+/// are said.
 template <typename F>
-Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const F& variable) {
+Index heads_of_slopes(const Bias& bias, const std::string& text, const F& variable) {
+  static const std::regex one(R"(([-+0-9.e]+)(?: \(heads? ([0-9, -]+)\))? ?)");
   std::vector<bool> fits(static_cast<std::size_t>(bias.heads));
-  for (const double slope : slopes) {
+  for (std::sregex_iterator i(text.begin(), text.end(), one), end; i != end; ++i) {
+    const double slope = std::stod((*i)[1]);
+    const bool named = (*i)[2].matched;
+    std::vector<bool> its(fits.size());
     bool needed = false;
     for (Index h = 0; h < bias.heads; ++h) {
       bool numbers = false, read = slope == 0;
@@ -122,9 +127,10 @@ Index heads_of_slopes(const Bias& bias, const std::vector<double>& slopes, const
       });
       if (!all || (numbers && !read)) continue;
       needed = needed || numbers;
-      fits[static_cast<std::size_t>(h)] = true;
+      fits[static_cast<std::size_t>(h)] = its[static_cast<std::size_t>(h)] = true;
     }
-    if (!needed) return 0;
+    if (!needed || (named && its != listed((*i)[2], bias.heads))) return 0;
+    if (!named && std::ranges::count(its, true) > 1) return 0;  // then they are to be named
   }
   return std::ranges::count(fits, true);
 }
@@ -151,13 +157,13 @@ inline Truth truth_of(std::string line, const Bias& bias) {
     const Index last = m[2].matched ? whole(m[2]) : 0,
                 last_key = m[4].matched ? whole(m[4]) : shift;
     if (m[3].matched && (last != bias.queries - 1 || last_key != shift + last)) return out;
-    out.true_in = heads_of_slopes(bias, numbers(m[5]), [&](Index q, Index k) {
+    out.true_in = heads_of_slopes(bias, m[5], [&](Index q, Index k) {
       const double d = static_cast<double>(k - q - shift);
       return distance ? -std::abs(d) : d;
     });
   } else if (is(R"(ALiBi by key: m \* key, slopes m (.*))")) {
     out.true_in =
-        heads_of_slopes(bias, numbers(m[1]), [](Index, Index k) { return static_cast<double>(k); });
+        heads_of_slopes(bias, m[1], [](Index, Index k) { return static_cast<double>(k); });
   } else if (
       is(R"(0 and (.*) only: a mask that closes with (.*), as Swin's do with -100, or a penalty)")) {
     const double low = std::stod(m[1].str());
@@ -238,6 +244,27 @@ inline Truth truth_of(std::string line, const Bias& bias) {
       return holds && different <= whole(m[1]);
     });
     if (!span.is_tight() || !exact) out.true_in = 0;
+  } else if (is(R"((.*) in every open cell, which changes no weight)")) {
+    const double only = std::stod(m[1].str());
+    out.true_in = bias.count([&](Index h) {
+      return only != 0 &&
+             bias.all(h, [&](Index, Index, double value) { return near(value, only); });
+    });
+  } else if (is(R"((.*) and (.*) only, by key - query)")) {
+    const double low = std::stod(m[1].str()), high = std::stod(m[2].str());
+    out.true_in = bias.count([&](Index h) {
+      std::vector<double> table(static_cast<std::size_t>(bias.queries + bias.keys), NAN);
+      bool has_low = false, has_high = false;
+      return bias.all(h,
+                      [&](Index q, Index k, double value) {
+                        double& entry = table[static_cast<std::size_t>(k - q + bias.queries)];
+                        if (std::isnan(entry)) entry = value;
+                        has_low = has_low || near(value, low),
+                        has_high = has_high || near(value, high);
+                        return entry == value && (near(value, low) || near(value, high));
+                      }) &&
+             has_low && has_high && low < high;
+    });
   } else if (is(R"(numbers from (.*) to (.*) that are no multiples of distance or key)")) {
     Span span{std::stod(m[1].str()), std::stod(m[2].str())};
     out.true_in = bias.count([&](Index h) {

@@ -23,9 +23,10 @@ class Draws {
     Bias out{pick(1, 4), pick(0, 3) == 0 ? 1 : pick(1, most), pick(1, most), {}};
     if (pick(0, 1) == 0) out.keys = std::max(out.keys, out.queries);
     const bool same = pick(0, 2) > 0;
-    Index form = pick(0, 7), shift = 0;
+    Index form = pick(0, 9), shift = 0;
+    const bool holes = pick(0, 9) == 0;
     for (Index h = 0; h < out.heads; ++h) {
-      if (!same || h == 0) form = pick(0, 7);
+      if (!same || h == 0) form = pick(0, 9);
       if (!same || h == 0)
         shift = pick(0, 2) == 0 ? 0 : pick(0, 1) ? out.keys - out.queries : pick(0, 30);
       if (shift < 0) shift = 0;
@@ -49,7 +50,10 @@ class Draws {
           if (form == 5) value = table[static_cast<std::size_t>(k - q + out.queries)];
           if (form == 6) value = static_cast<double>(pick(-8, 8)) / 8;
           if (form == 7) value = in ? 0.5 : q < q0 ? low / 2 : 0;
+          if (form == 8) value = -slope;
+          if (form == 9) value = d > 0 ? 1e9 : low;
           if (causal && d > 0) value = -INFINITY;
+          if (holes && pick(0, 9) == 0) value = NAN;
           out.values.push_back(value);
         }
       }
@@ -72,7 +76,14 @@ TEST_CASE("info: what a bias adds is true of its cells", "[sentences]") {
     std::ranges::copy(bias.values, array.as<double>().begin());
     const std::vector<std::string> text = bias_text(bias_form(astype(array, DType::kFloat32)));
     Index said = 0;
+    const auto nan_cells =
+        std::ranges::count_if(bias.values, [](double x) { return std::isnan(x); });
+    const std::string of_nan = nan_cells == 0 ? ""
+                                              : "NaN in " + std::to_string(nan_cells) +
+                                                    (nan_cells == 1 ? " cell" : " cells");
+    CHECK((of_nan.empty() || text.back() == of_nan));
     for (const std::string& line : text) {
+      if (line == of_nan) continue;
       const Truth truth = truth_of(line, bias);
       ++lines;
       said += truth.said;

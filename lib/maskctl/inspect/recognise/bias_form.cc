@@ -211,12 +211,14 @@ BiasPlane plane_of(const Cells& cells) {
   if (out.least == 0 && out.largest == 0) return out;
   if (has_slope(cells, out) || has_parts(cells, out)) return out;
   out.numbers = cells.table();
-  out.form = out.numbers > 0 ? Form::kTable : Form::kIrregular;
+  constexpr Form kForms[] = {Form::kIrregular, Form::kOne, Form::kPair};
+  out.form = out.numbers < 3 ? kForms[out.numbers] : Form::kTable;
   return out;
 }
 
 void count_closed(const Cells& cells, BiasForm& out) {
   for (const double value : cells.values) {
+    out.nan_cells += std::isnan(value);
     if (!(value <= kAlwaysCloses)) continue;
     ++out.closed_cells;
     const bool inf = std::isinf(value);
@@ -227,9 +229,23 @@ void count_closed(const Cells& cells, BiasForm& out) {
 /// Planes of the same form, which one line of text describes.
 struct Alike {
   BiasPlane example;  // its numbers span those of all planes
-  std::vector<double> slopes;
+  std::vector<std::pair<double, std::vector<Range>>> slopes;  // with their planes, in their order
   Index count = 0;
 };
+
+/// "0.5 0.25 (heads 1, 3)"; heads are named where several of a single batch entry share a slope.
+std::string slopes_text(const Alike& alike, const BiasForm& form) {
+  constexpr std::size_t kMostSlopes = 16;
+  const bool single = form.heads == std::ssize(form.planes);
+  std::vector<std::string> out;
+  for (const auto& [slope, planes] : alike.slopes) {
+    if (out.size() == kMostSlopes) break;
+    const bool shared = single && (planes.size() > 1 || planes.front().size() > 1);
+    out.push_back(fmt::format("{:.6g}", slope));
+    if (shared) out.back() += fmt::format(" ({})", range_words(planes, "head"));
+  }
+  return joined(out, " ");
+}
 
 /// "-1.20397 (unnormalised weights times 0.3) in queries 0-27, keys 28-35".
 std::string part_words(const BiasPart& part) {
@@ -237,13 +253,12 @@ std::string part_words(const BiasPart& part) {
                      std::exp(part.value), part.where);
 }
 
-std::string words(const Alike& alike, Index planes, Index queries) {
+std::string words(const Alike& alike, const BiasForm& form) {
   const BiasPlane& example = alike.example;
+  const Index planes = std::ssize(form.planes), queries = form.queries;
   const std::string heads =
       alike.count == planes ? "" : fmt::format(" ({} of {} heads)", alike.count, planes);
-  std::vector<std::string> texts;
-  for (const double slope : alike.slopes) texts.push_back(fmt::format("{:.6g}", slope));
-  const std::string slopes = joined(texts, " ");
+  const std::string slopes = slopes_text(alike, form);
   const Index shift = example.shift;
   const std::string at =
       shift == 0 ? ""
@@ -263,6 +278,12 @@ std::string words(const Alike& alike, Index planes, Index queries) {
           "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's do with -100, or a "
           "penalty",
           example.least, heads, example.least);
+    case Form::kOne:
+      return fmt::format("{:.6g} in every open cell{}, which changes no weight", example.least,
+                         heads);
+    case Form::kPair:
+      return fmt::format("{:.6g} and {:.6g} only{}, by key - query", example.least, example.largest,
+                         heads);
     case Form::kParts: {
       std::vector<std::string> parts;
       for (const BiasPart& part : example.parts) parts.push_back(part_words(part));
@@ -280,21 +301,23 @@ std::string words(const Alike& alike, Index planes, Index queries) {
                      example.least, example.largest, heads);
 }
 
-/// Adds a plane to those that one line describes; false if it takes a line of its own.
-bool joins(Alike& alike, const BiasPlane& plane) {
-  constexpr std::size_t kMostSlopes = 16;
+/// Adds plane number n to those that one line describes; false if it takes a line of its own.
+bool joins(Alike& alike, const BiasPlane& plane, Index n) {
   BiasPlane& example = alike.example;
-  const bool same = plane.form == example.form && plane.shift == example.shift &&
-                    plane.parts == example.parts &&
-                    (plane.form != Form::kTwo || plane.least == example.least);
+  const bool same =
+      plane.form == example.form && plane.shift == example.shift && plane.parts == example.parts &&
+      ((plane.form != Form::kTwo && plane.form != Form::kOne && plane.form != Form::kPair) ||
+       (plane.least == example.least && plane.largest == example.largest));
   if (alike.count > 0 && !same) return false;
   if (alike.count++ == 0) example = plane;
   example.numbers = std::max(example.numbers, plane.numbers);
   example.least = std::min(example.least, plane.least);
   example.largest = std::max(example.largest, plane.largest);
   const double slope = plane.form == Form::kDistance ? -plane.slope : plane.slope;
-  const bool known = std::ranges::find(alike.slopes, slope) != alike.slopes.end();
-  if (!known && alike.slopes.size() < kMostSlopes) alike.slopes.push_back(slope);
+  auto known =
+      std::ranges::find(alike.slopes, slope, &std::pair<double, std::vector<Range>>::first);
+  if (known == alike.slopes.end()) known = alike.slopes.insert(known, {slope, {}});
+  append_range(known->second, {n, n + 1});
   return true;
 }
 
@@ -307,7 +330,7 @@ BiasForm bias_form(const Tensor& bias) {
   }
   const std::vector<Index> shape = dense_shape(bias.shape());
   BiasForm out;
-  out.queries = shape[2];
+  out.queries = shape[2], out.heads = shape[1];
   const Index cells = shape[2] * shape[3];
   Tensor part(bias.dtype(), {cells});
   for (Index p = 0; p < shape[0] * shape[1]; ++p) {
@@ -325,21 +348,25 @@ BiasForm bias_form(const Tensor& bias) {
 std::vector<std::string> bias_text(const BiasForm& form) {
   constexpr std::size_t kMostLines = 8;
   std::vector<Alike> groups;
-  for (const BiasPlane& plane : form.planes) {
-    const bool found = std::ranges::any_of(groups, [&](Alike& one) { return joins(one, plane); });
-    if (!found) joins(groups.emplace_back(), plane);
+  for (Index n = 0; n < std::ssize(form.planes); ++n) {
+    const BiasPlane& plane = form.planes[as_size(n)];
+    const bool found =
+        std::ranges::any_of(groups, [&](Alike& one) { return joins(one, plane, n); });
+    if (!found) joins(groups.emplace_back(), plane, n);
   }
   std::ranges::stable_sort(groups, {}, [](const Alike& one) { return one.example.form; });
   std::vector<std::string> lines;
   Index others = 0;
   for (const Alike& one : groups) {
     if (lines.size() < kMostLines) {
-      lines.push_back(words(one, std::ssize(form.planes), form.queries));
+      lines.push_back(words(one, form));
     } else {
       others += one.count;
     }
   }
   if (others > 0) lines.push_back(fmt::format("other numbers in {} more heads", others));
+  if (form.nan_cells > 0)
+    lines.push_back(fmt::format("NaN in {}", counted(form.nan_cells, "cell")));
   return lines;
 }
 

@@ -26,8 +26,10 @@ struct BiasPlane {
     kRelative,   // slope * d; under a causal mask the same as kByKey up to a constant per row
     kByKey,      // slope * key
     kTwo,        // 0 and one negative number so low that it may mean closed
+    kOne,        // one number other than 0 in every open cell
+    kPair,       // two numbers, one for each d
     kParts,      // 0 and few other numbers, each in few rows, columns or rectangles
-    kTable,      // one number for each d
+    kTable,      // one number for each d, more than two different ones
     kIrregular,  // anything else
   };
   Form form = Form::kZero;
@@ -42,8 +44,8 @@ struct BiasPlane {
 struct BiasForm {
   std::vector<BiasPlane> planes;  // one per batch and head, in this order
   BiasSeen closed;                // -inf, and numbers at or below kAlwaysCloses
-  Index closed_cells = 0;
-  Index queries = 0;
+  Index closed_cells = 0, nan_cells = 0;
+  Index queries = 0, heads = 0;
 };
 
 /// Returns the form of the numbers in a bias, a float array [Q,K], [B,Q,K] or [B,H,Q,K]. Slopes and
@@ -52,7 +54,8 @@ struct BiasForm {
 BiasForm bias_form(const Tensor& bias);
 
 /// One line for each form that occurs, such as "ALiBi: -m * |key - query|, slopes m 0.25 0.0625",
-/// with "queries 0-3 at keys 20-23" if query 0 does not stand at key 0.
+/// with "queries 0-3 at keys 20-23" if query 0 does not stand at key 0, and "0.25 (heads 1, 3)"
+/// where heads of one batch entry share a slope; and one for cells that are NaN.
 std::vector<std::string> bias_text(const BiasForm& form);
 
 }  // namespace maskctl
