@@ -1,15 +1,19 @@
 // Planes whose rows share lists of runs, against the dense twin.
+#include <algorithm>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/leaves.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
+#include "maskctl/mask/planes/words.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
+#include "support/rounds.h"
 
 namespace maskctl::twin {
 namespace {
@@ -156,6 +160,58 @@ TEST_CASE("counts of list keys beyond 2^32 are right") {
     CHECK(size.keys == Index{n} - 1);
     CHECK(size.runs == 2);
   });
+}
+
+/// Lists of keys, one for each query: single keys, ranges or both.
+std::vector<Run> drawn_list(Index keys, std::mt19937& random) {
+  const auto below = [&](Index most) {
+    return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(most));
+  };
+  std::vector<Run> out;
+  const std::int32_t most = random() % 3 == 0 ? below(keys) + 1 : 1;
+  for (std::int32_t at = below(keys + 1); at < keys; at += 2 + below(1 + keys / 4)) {
+    const std::int32_t end = std::min(static_cast<std::int32_t>(keys), at + 1 + below(most));
+    out.push_back({at, end});
+    at = end;
+  }
+  return out;
+}
+
+TEST_CASE("rows with lists of their own equal the twin, as do the keys that some of them see") {
+  std::mt19937 random(29);
+  for (int round = 0; round < test::rounds(200); ++round) {
+    const Index q = 1 + static_cast<Index>(random() % 90),
+                k = 1 + static_cast<Index>(random() % 700);
+    std::vector<Run> runs;
+    std::vector<Index> offsets{0};
+    std::vector<RowRef> refs;
+    for (Index row = 0; row < q; ++row) {
+      const std::vector<Run> list = drawn_list(k, random);
+      runs.insert(runs.end(), list.begin(), list.end());
+      offsets.push_back(std::ssize(runs));
+      const bool clipped = random() % 4 == 0;
+      const auto begin = static_cast<std::int32_t>(clipped ? k / 3 : 0);
+      refs.push_back({static_cast<std::uint32_t>(row), begin, static_cast<std::int32_t>(k)});
+    }
+    const PlanePtr plane = row_lists(k, runs, offsets, refs);
+    const Dense want = matrix(q, k, [&](Index i, Index j) {
+      const auto list = std::span(runs).subspan(
+          as_size(offsets[as_size(i)]), as_size(offsets[as_size(i) + 1] - offsets[as_size(i)]));
+      return j >= refs[as_size(i)].begin && std::ranges::any_of(list, [j](const Run& run) {
+               return run.begin <= j && j < run.end;
+             });
+    });
+    INFO("round " << round << ": " << q << " x " << k);
+    REQUIRE(check_tiles_and_reading(*plane, want, 1 + static_cast<Index>(random() % 64), random) ==
+            "");
+    std::vector<std::uint64_t> seen(as_size(words_for(k)));
+    const Range rows = some_range(q, random);
+    plane->mark_seen(rows, seen);
+    for (Index key = 0; key < k; ++key) {
+      const bool is_seen = (seen[as_size(key / 64)] >> (key % 64) & 1) != 0;
+      REQUIRE(is_seen == (count(want, rows, {key, key + 1}) > 0));
+    }
+  }
 }
 
 TEST_CASE("rows that share one list have full tiles") {

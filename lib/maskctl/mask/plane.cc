@@ -107,7 +107,13 @@ void Plane::row_sizes(Range q, const SizeSink& sink) const {
 void Plane::mark_seen(Range q, std::span<std::uint64_t> words) const {
   rows(q, [&](Range, const Keys& keys) {
     if (keys.is_words()) return combine_words(Op::kOr, words, keys.words, words);
-    for (const Run& run : keys.runs) set_bits(words, {run.begin, run.end});
+    for (const Run& run : keys.runs) {
+      if (run.end - run.begin == 1) {
+        words[static_cast<std::size_t>(run.begin) / 64] |= std::uint64_t{1} << (run.begin % 64);
+      } else {
+        set_bits(words, {run.begin, run.end});
+      }
+    }
   });
 }
 

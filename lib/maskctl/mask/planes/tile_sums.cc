@@ -1,6 +1,7 @@
 #include "maskctl/mask/planes/tile_sums.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "maskctl/mask/planes/words.h"
 
@@ -16,9 +17,8 @@ void TileSums::start(Index rows, Index keys, Index key_tile) {
   if (cells_.size() < tiles + 1) {
     cells_.resize(tiles + 1);
     covering_.resize(tiles + 1);
+    touched_.resize(tiles / 64 + 1);
   }
-  first_ = tiles;
-  last_ = 0;
   word_rows_ = 0;
 }
 
@@ -34,6 +34,7 @@ void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
     const std::size_t last = tile_of(run.end - 1);
     if (first != open_tile) {
       cells[open_tile] += open * rows;
+      touch(open_tile);
       open_tile = first;
       open = 0;
     }
@@ -45,10 +46,12 @@ void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
     cells[last] += (run.end - start_of(last)) * rows;
     covering[first + 1] += rows;  // whole tiles between the first and the last
     covering[last] -= rows;
+    touch(first);
+    touch(first + 1);
+    touch(last);
   }
   cells[open_tile] += open * rows;
-  first_ = std::min(first_, tile_of(runs.front().begin));
-  last_ = std::max(last_, tile_of(runs.back().end - 1));
+  touch(open_tile);
 }
 
 void TileSums::add_runs(std::span<const Run> runs, Index rows) {
@@ -73,8 +76,7 @@ void TileSums::add_words(std::span<const std::uint64_t> words, Index rows) {
     combine_words(Op::kAnd, all_, words, all_);
   }
   word_rows_ += rows;
-  first_ = 0;
-  last_ = static_cast<std::size_t>((keys_ - 1) / key_tile_);
+  set_bits(touched_, {0, ceil_div(keys_, key_tile_)});
 }
 
 Fill TileSums::fill_of(std::size_t tile, Index open) const {
@@ -91,17 +93,28 @@ Fill TileSums::fill_of(std::size_t tile, Index open) const {
 void TileSums::finish(std::vector<TileRun>& out) {
   const std::size_t row_start = out.size();
   const Index whole = key_tile_ * rows_;
-  Index covering = 0;
-  for (std::size_t tile = first_; tile <= last_ && tile < cells_.size(); ++tile) {
-    covering += covering_[tile];
-    const Index open = cells_[tile] + covering * key_tile_;
-    cells_[tile] = 0;
-    covering_[tile] = 0;
-    const bool by_runs = word_rows_ == 0;  // most tiles of long rows are empty: few steps for them
-    if (open == 0 && by_runs) continue;
-    const bool partial = by_runs && open < whole && start_of(tile + 1) <= keys_;
-    const Fill fill = partial ? Fill::kPartial : fill_of(tile, open);
-    if (fill != Fill::kEmpty) append_tile(out, row_start, static_cast<Index>(tile), 1, fill);
+  const bool by_runs = word_rows_ == 0;
+  Index covering = 0, next = 0;
+  const auto add = [&](Index tile) {
+    // Between tiles that are touched, the runs are those that cover all of them.
+    if (covering > 0 && tile > next) {
+      const Fill fill = covering == rows_ ? Fill::kFull : Fill::kPartial;
+      append_tile(out, row_start, next, tile - next, fill);
+    }
+    const auto at = static_cast<std::size_t>(tile);
+    covering += covering_[at];
+    const Index open = cells_[at] + covering * key_tile_;
+    cells_[at] = 0;
+    covering_[at] = 0;
+    next = tile + 1;
+    const bool partial = by_runs && open > 0 && open < whole && start_of(at + 1) <= keys_;
+    const Fill fill = partial ? Fill::kPartial : fill_of(at, open);
+    if (fill != Fill::kEmpty) append_tile(out, row_start, tile, 1, fill);
+  };
+  for (std::size_t word = 0; word < touched_.size(); ++word) {
+    for (std::uint64_t left = std::exchange(touched_[word], 0); left != 0; left &= left - 1) {
+      add(static_cast<Index>(word) * 64 + std::countr_zero(left));
+    }
   }
 }
 

@@ -9,8 +9,8 @@
 namespace maskctl {
 
 /// Finds which tiles of one tile row are full, partial or empty: call start(), add each row of the
-/// tile row once (equal rows in one call), then finish(). Costs O(runs + tiles between the first
-/// and the last one touched).
+/// tile row once (equal rows in one call), then finish(). Costs O(runs + tiles where some run
+/// begins or ends + tiles / 64).
 class TileSums {
  public:
   void start(Index rows, Index keys, Index key_tile);
@@ -24,11 +24,13 @@ class TileSums {
   void add_runs(std::span<const Run> runs, Index rows, TileOf tile_of);
   Index start_of(std::size_t tile) const { return static_cast<Index>(tile) * key_tile_; }
   Fill fill_of(std::size_t tile, Index open) const;
+  void touch(std::size_t tile) { touched_[tile / 64] |= std::uint64_t{1} << (tile % 64); }
 
   Index rows_ = 0, keys_ = 0, key_tile_ = 1;
   int shift_ = -1;
-  std::size_t first_ = 0, last_ = 0;
   std::vector<Index> cells_, covering_;
+  // A bit for each tile in which a run begins or ends, or begins to cover tiles.
+  std::vector<std::uint64_t> touched_;
   Index word_rows_ = 0;
   std::vector<std::uint64_t> any_, all_;  // OR and AND of all rows given as words
 };
