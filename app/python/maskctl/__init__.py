@@ -24,12 +24,13 @@ _HOMES = {
     "phases": "_phases",
     "run": "_answer",
     "see": "_see",
+    "split_outputs": "_run_diff",
     "version": "_native",
     "watch": "_watch",
 }
 
 __all__ = ["Answer", "AttentionMaskVisualizer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
-           "audit_flex", "capture", "mutants", "phases", "run", "see", "version",
+           "audit_flex", "capture", "mutants", "phases", "run", "see", "split_outputs", "version",
            "watch"]
 
 

@@ -574,7 +574,36 @@ class Run(Seen):
     def calls(self) -> list[Call]: ...
     def table(self) -> str: ...
     def check(self, **options: Any) -> Checks: ...
+    def diff(self, other: Run) -> RunDiff: ...
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None: ...
+
+class LayerDiff:
+    layers: list[str]
+    answer: DiffAnswer
+    first: tuple[int, int, str]
+
+class RunDiff:
+    equal: list[str]
+    differences: list[LayerDiff]
+    only: list[str]
+    notes: list[str]
+    def __bool__(self) -> bool: ...
+
+class Split:
+    whole: float
+    mask: float
+    rest: float
+
+def split_outputs(
+    mask_a: Mask | _Array,
+    mask_b: Mask | _Array,
+    query: _Array,
+    key: _Array,
+    value: _Array,
+    out_a: _Array,
+    out_b: _Array,
+    scale: float | None = None,
+) -> Split: ...
 
 def audit_flex(
     mask_mod: Any, block_mask: Any, q: _Array, k: _Array, v: _Array, out: _Array, *, scale: float | None = None

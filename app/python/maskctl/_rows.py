@@ -110,6 +110,12 @@ class Run(Seen):
         unread += [f"{call.layer}: applied: {call.applied}" for call in self.calls if call.obeys is False]
         return Checks([(mask, mask.check(**options)) for mask in self], unread)
 
+    def diff(self, other):
+        """Whether each layer has the same mask in another run, by positions; prints where and how masks differ."""
+        from maskctl._run_diff import RunDiff
+
+        return RunDiff(self, other)
+
     def save(self, path, *, force=False):
         """Writes the masks to a container, .npz, .safetensors or .h5, each under the name of its
         layer; further masks of a layer are NAME#2 and so on. `maskctl show run.npz:NAME` reads one."""
