@@ -134,7 +134,7 @@ const std::map<std::string, Layer> kLayers = {
     {"phases",
      {{"base", "tensor", "mask", "inspect"},
       {"fmt"},
-      {"caches/cache_rows.h", "given_steps.h", "phases.h"}}},
+      {"caches/cache_rows.h", "given_steps.h", "phases.h", "shared_order.h"}}},
     {"kit",
      {{"base", "tensor", "mask", "inspect", "io", "render", "attention", "pipeline", "verify"},
       {"fmt"},

@@ -44,6 +44,7 @@ info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
 stats samples/heads.npy --block 4 --segments gen:segments:lens=8+8
 stats gen:causal:n=4 missing.npy
 cost gen:causal:n=256 --ranks 4
+cost gen:causal:n=64 --beside gen:window:keys=8,n=64 --layers 1+5
 check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
 check gen:causal:n=12 -t window:both=0
