@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -172,7 +173,7 @@ TEST_CASE("given steps are judged as a twin judges their keys", "[phases]") {
 TEST_CASE("given steps that do not fit are refused", "[phases]") {
   const Mask declared(diagonal_band(4, 4, -kUnbounded, 0));
   const auto positions = [](std::vector<Index> shape, std::int32_t value) {
-    Tensor out(DType::kInt32, shape);
+    Tensor out(DType::kInt32, std::move(shape));
     for (std::int32_t& one : out.as<std::int32_t>()) one = value;
     return out;
   };

@@ -253,7 +253,7 @@ TEST_CASE("phases of any cache and mask are what a twin finds in all their steps
       query.chunks.push_back(draw(random, 2, 6));
     }
     query.taken_back = draw(random, 0, 4);
-    for (Index drafts = draw(random, 0, 4); drafts > 0; --drafts) {
+    for (Index drafts = draw(random, 0, std::min<Index>(4, n)); drafts > 0; --drafts) {
       query.tree.push_back(draw(random, -1, std::ssize(query.tree) - 1));
     }
     CAPTURE(i, n, cache_text(cache));
@@ -342,6 +342,8 @@ TEST_CASE("phases refuse what makes no sense", "[phases]") {
   CHECK_THROWS_AS(judge_phases(mask, Cache{}, query), Error);
   query.chunks = {};
   query.tree = {-1, 1};
+  CHECK_THROWS_AS(judge_phases(mask, Cache{}, query), Error);
+  query.tree = std::vector<Index>(9, -1);
   CHECK_THROWS_AS(judge_phases(mask, Cache{}, query), Error);
 }
 

@@ -153,6 +153,10 @@ std::vector<Subject> of_config(const PhasesOptions& options, Index length, Phase
     out.push_back({group.layers, to_text(chain), sizes_of(chain),
                    apply(full_mask(1, 1, length, length), chain)});
   }
+  if (out.empty()) {
+    refuse_phases(fmt::format("{}: no layer has a mask and a cache that grows; {}", options.mask,
+                              report.notes.empty() ? "" : report.notes.front()));
+  }
   for (const std::string& note : config.notes) report.notes.push_back(note);
   return out;
 }

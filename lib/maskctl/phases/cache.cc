@@ -113,11 +113,13 @@ std::string cache_text(const Cache& cache) {
   } else if (cache.sinks > 0) {
     out = fmt::format("keeps the first {} and the last {}", grouped(cache.sinks), last);
   } else if (cache.last == 0) {
-    out = "keeps no token";
+    out = cache.page > 1
+              ? fmt::format("keeps the tokens from the last multiple of {} on", grouped(cache.page))
+              : "keeps no token";
   } else {
     out = cache.last == 1 ? "keeps the last token" : "keeps the last " + last;
   }
-  if (cache.page > 1 && cache.last < Cache::kAll) {
+  if (cache.page > 1 && cache.last > 0 && cache.last < Cache::kAll) {
     out += fmt::format(", in pages of {}", grouped(cache.page));
   }
   if (cache.last < Cache::kAll) {

@@ -45,6 +45,11 @@ void check(const Mask& mask, const Cache& cache, const PhasesQuery& query) {
     throw Error(Errc::kLimit,
                 fmt::format("{} drafts: expected at most {}", query.tree.size(), kMostDrafts));
   }
+  if (std::ssize(query.tree) > mask.queries()) {
+    refuse_query(fmt::format("{} beside {}: expected no more drafts than tokens",
+                             counted(std::ssize(query.tree), "draft"),
+                             counted(mask.queries(), "token")));
+  }
   for (Index i = 0; i < std::ssize(query.tree); ++i) {
     const Index parent = query.tree[as_size(i)];
     if (parent >= -1 && parent < i) continue;
@@ -218,7 +223,7 @@ PhasesVerdict judge_phases(const Mask& mask, const Cache& cache, const PhasesQue
   if (several && (!query.chunks.empty() || all_chunks)) begin(Phase::kChunks);
   if (several) begin(Phase::kDecode);
   if (several && query.taken_back > 0) begin(Phase::kRollback);
-  if (!query.tree.empty() && std::ssize(query.tree) <= out.tokens) begin(Phase::kTree);
+  if (!query.tree.empty()) begin(Phase::kTree);
   std::vector<bool> seen(mask.distinct().size());
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
