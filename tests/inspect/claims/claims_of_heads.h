@@ -79,13 +79,14 @@ struct Claim<FindingId::kHeadWindow> {
 template <>
 struct Claim<FindingId::kHeadsEntries> {
   static Example example() {
-    return {.has =
-                "gen:causal:n=16,b=2,h=2 -t "
-                "'heads:0{window:keys=4}|batch:1{heads:0{open:q=9,k=2}}'",
-            .lacks = "gen:causal:n=16,b=2,h=2 -t 'heads:0{window:keys=4}'"};
+    return {
+        .has =
+            "gen:causal:n=16,b=2,h=2 -t "
+            "'batch:0{heads:0{dilated:stride=2}}|batch:1{doc:lens=4+12}'",
+        .lacks = "gen:causal:n=16,b=2,h=2 -t 'heads:0{dilated:stride=2}|batch:1{doc:lens=4+12}'"};
   }
   static CheckedMask question() {
-    const std::string steps = "causal|heads:0{window:keys=4}|batch:1{heads:0{open:q=9,k=2}}";
+    const std::string steps = "causal|batch:0{heads:0{dilated:stride=2}}|batch:1{doc:lens=4+12}";
     return {.start = maskctl::apply(full_mask(2, 2, 16, 16), load_chain(std::array{steps}, {}))};
   }
   static bool holds(const Claimed& claim) {

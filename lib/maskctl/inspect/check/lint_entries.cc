@@ -33,7 +33,7 @@ LintRule lint_row(RuleKey<FindingId::kHeadsEntries>) {
           .fix = "make all batch entries by the same steps for the heads",
           .example =
               "maskctl check gen:causal:n=16,b=2,h=2 -t "
-              "'heads:0{window:keys=4}|batch:1{heads:0{open:q=9,k=2}}'",
+              "'batch:0{heads:0{dilated:stride=2}}|batch:1{doc:lens=4+12}'",
           .unfixed = "which of the cells are right is not known"};
 }
 
