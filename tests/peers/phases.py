@@ -20,9 +20,9 @@ from transformers import cache_utils, masking_utils
 import maskctl
 from maskctl._native import Error
 
-TYPES = """llama mistral gemma gemma2 gemma3_text gemma3n_text gemma4_text qwen2 qwen3 qwen3_moe phi3 phimoe mixtral cohere
-cohere2 gpt2 gpt_neo gpt_neox gpt_oss gptj granite granitemoe olmo olmo2 olmo3 starcoder2 stablelm smollm3 exaone4 llama4_text
-cwm falcon bloom opt mpt deepseek_v3 glm4 minimax_m2 dots1 ministral lfm2 qwen3_next bamba jamba""".split()
+TYPES = """llama mistral gemma gemma2 gemma3_text gemma4_text qwen2 qwen3 qwen3_moe phi3 phimoe mixtral cohere cohere2 gpt2
+gpt_neox gpt_oss gptj granite granitemoe olmo olmo2 olmo3 starcoder2 stablelm smollm3 exaone4 llama4_text cwm falcon bloom opt mpt
+glm glm4 minimax_m2 lfm2 qwen3_next arcee helium""".split()
 CACHES = ("dynamic", "static", "quantized")
 WINDOW, TOKENS = 6, 24
 

@@ -178,6 +178,14 @@ def test_a_running_model_and_caches_that_are_wrong(llama):
     assert all("layers.0." in layer for one in wrong for layer in one.layers)
     assert {one.phase for one in wrong} == {"decode", "chunks of 7"}
     assert all(one.first["kind"] == "dropped" for one in wrong)
+    usual = llama.prepare_inputs_for_generation
+    llama.prepare_inputs_for_generation = lambda tokens, past_key_values=None, attention_mask=None, **rest: {
+        "input_ids": tokens, "past_key_values": past_key_values, "attention_mask": attention_mask, "use_cache": True}
+    answer = maskctl.phases(llama, tokens, chunks=(), new_tokens=3)
+    llama.prepare_inputs_for_generation = usual
+    wrong = [one for one in answer.answers if not one.equal]
+    assert wrong and all((one.phase, one.first["kind"], one.first["cached"]) == ("decode", "again", 17) for one in wrong)
+    assert "step 0: after 17 tokens it is given 18 of 20 in all" in str(answer)
     with pytest.raises(Error):
         maskctl.phases(llama)
     with pytest.raises(Error):

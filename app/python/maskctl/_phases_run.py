@@ -205,6 +205,15 @@ class Phases:
         for phase, layers in steps.phases.items():
             kinds = {}
             for layer, calls in layers.items():
+                again = self._given_again(calls)
+                if again is not None:
+                    known = next((one for one in self.answers if one.phase == phase and one.first == again), None)
+                    if known is None:
+                        self.answers.append(Record(phase=phase, layers=[layer], equal=False, steps=len(calls), rows=len(calls),
+                                                   wrong=1, first=again))
+                    else:
+                        known.layers.append(layer)
+                    continue
                 judged = self._arrays(layer, declared.get(layer), calls)
                 if judged is not None:
                     mask, arrays = judged
@@ -218,6 +227,16 @@ class Phases:
                                            wrong=answer.caches[0]["phases"][0]["wrong"], first=first))
         if not self.answers:
             raise Error("phases: no layer of the model wrote keys into a cache that was followed; give cache=")
+
+    def _given_again(self, calls):
+        """The first step that has more tokens, with those in the cache, than there are."""
+        for number, ((first, _), call) in enumerate(calls):
+            count = call.lengths[2]
+            if first + count > self.tokens:
+                return Record(kind="again", step=number, cached=first, queries=count,
+                              text=f"step {number}: after {first} tokens it is given {count} of {self.tokens} in all: some that "
+                                   "the cache has are given again")
+        return None
 
     def _arrays(self, layer, declared, calls):
         unread = [call.unread for _, call in calls if call.mask is None]
