@@ -1,3 +1,4 @@
+// Which table of kernels without a mask a backend has.
 #include "maskctl/kernels/cpu/kernels.h"
 #include "maskctl/kernels/cuda/kernels.h"
 #include "maskctl/kernels/problems/table.h"
