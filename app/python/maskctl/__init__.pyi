@@ -389,6 +389,8 @@ class Mask:
         heads: int = ...,
         head_dim: int = ...,
         ranks: int = ...,
+        beside: _Source = ...,
+        layers: _Words = ...,
         threads: int = ...,
         max_bytes: _Words = ...,
         strict: bool = ...,
