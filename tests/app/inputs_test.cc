@@ -30,7 +30,7 @@ TEST_CASE("info: prints the type and shape of any array, also next to bad files"
       "maskctl: error: cut.npy: expected 96 bytes of data, got 88; the file is truncated"));
   CHECK(contains(outcome.out, "complex.npy\n  array     <c8 (2, 3)\n  kind      not a mask: "));
   CHECK(contains(outcome.out, "free.npy\n  array     float64 (1, 3, 4)\n"));
-  CHECK(contains(outcome.out, "  adds      numbers from -2 to 3.5 that follow neither"));
+  CHECK(contains(outcome.out, "  adds      numbers from -2 to 3.5 that are no multiples"));
   CHECK(contains(outcome.out, "five.npy\n  array     float64 (1, 1, 1, 2, 2)\n"));
   CHECK(contains(outcome.out, "records.npy\n  array     [('f0', '<i4'), ('f1', '<f8')] (2,)\n"));
   CHECK(contains(outcome.out, "mixed.npz\n  z         <c8 (3,)\n  m         bool (2, 2)\n"));
