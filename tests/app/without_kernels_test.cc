@@ -27,8 +27,8 @@ TEST_CASE("without kernels: ejkernel's configs are refused, its masks are read",
 
 TEST_CASE("without kernels: attention runs, is verified and listed", "[.without_kernels]") {
   const Sandbox sandbox;
-  CHECK(sandbox.run("maskctl attend flash_attention causal=true --axes T=16").status == 0);
-  CHECK(sandbox.run("maskctl verify mla_attention --axes T=16").status == 0);
+  CHECK(sandbox.run("maskctl attend flash_attention causal=true --axes Tq=16,Tk=16").status == 0);
+  CHECK(sandbox.run("maskctl verify gen:causal:n=16 --op mla_attention").status == 0);
   const Outcome listed = sandbox.run("maskctl backends");
   CHECK(listed.status == 0);
   CHECK(contains(listed.out, "flash_attention"));
