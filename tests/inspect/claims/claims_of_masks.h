@@ -313,7 +313,8 @@ struct Claim<FindingId::kPlaneFull> {
     });
     const std::string but =
         fmt::format(" but for {} cell{} of the future", later, later == 1 ? "" : "s");
-    const std::string_view said = finding.message;
+    std::string said = finding.message;
+    std::erase(said, ',');
     return cells.planes(is_full) == finding.count &&
            (later == 0 ? said.ends_with("causal") : said.ends_with(but));
   }

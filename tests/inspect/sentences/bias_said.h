@@ -16,6 +16,7 @@ namespace maskctl::test {
 struct Bias {
   Index heads, queries, keys;
   std::vector<double> values;
+  bool single = true;  // heads of one batch entry; false: those of several, one after another
 
   double at(Index h, Index q, Index k) const {
     return values[static_cast<std::size_t>((h * queries + q) * keys + k)];
@@ -63,7 +64,7 @@ inline std::vector<bool> listed(const std::string& text, Index extent) {
 
 /// True if `said` is `value` rounded to three digits.
 inline bool is_rounded(double said, double value) {
-  if (value == 0) return said == 0;
+  if (value == 0 || std::isinf(value)) return said == value;
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   return std::abs(said - value) <= 0.501 * unit;
 }
@@ -106,10 +107,12 @@ inline bool is_slope(const Bias& bias, Index h) {
 }
 
 /// The number of heads in which all numbers are one of the slopes of "0.5 0.25 (heads 1, 3)" times
-/// `variable`; 0 if one of the slopes fits no head with a number other than 0, or other heads than
-/// are said.
+/// `variable`; 0 if one of the slopes fits no head with a number other than 0, or not those that
+/// are said. `all_heads`: the sentence is about all heads, else others may fit that have another
+/// form.
 template <typename F>
-Index heads_of_slopes(const Bias& bias, const std::string& text, const F& variable) {
+Index heads_of_slopes(const Bias& bias, bool all_heads, const std::string& text,
+                      const F& variable) {
   static const std::regex one(R"(([-+0-9.e]+)(?: \(heads? ([0-9, -]+)\))? ?)");
   std::vector<bool> fits(static_cast<std::size_t>(bias.heads));
   for (std::sregex_iterator i(text.begin(), text.end(), one), end; i != end; ++i) {
@@ -127,10 +130,17 @@ Index heads_of_slopes(const Bias& bias, const std::string& text, const F& variab
       });
       if (!all || (numbers && !read)) continue;
       needed = needed || numbers;
-      fits[static_cast<std::size_t>(h)] = its[static_cast<std::size_t>(h)] = true;
+      fits[static_cast<std::size_t>(h)] = true;
+      its[static_cast<std::size_t>(h)] = numbers;
     }
-    if (!needed || (named && its != listed((*i)[2], bias.heads))) return 0;
-    if (!named && std::ranges::count(its, true) > 1) return 0;  // then they are to be named
+    if (!needed) return 0;
+    const std::vector<bool> heads = listed((*i)[2], bias.heads);
+    for (std::size_t h = 0; named && h < its.size(); ++h) {
+      if (heads.empty() || (heads[h] && !its[h]) || (all_heads && its[h] && !heads[h])) return 0;
+    }
+    // Several are to be named, where heads are of one batch entry.
+    const bool several = all_heads && std::ranges::count(its, true) > 1;
+    if (named ? !bias.single : bias.single && several) return 0;
   }
   return std::ranges::count(fits, true);
 }
@@ -157,13 +167,13 @@ inline Truth truth_of(std::string line, const Bias& bias) {
     const Index last = m[2].matched ? whole(m[2]) : 0,
                 last_key = m[4].matched ? whole(m[4]) : shift;
     if (m[3].matched && (last != bias.queries - 1 || last_key != shift + last)) return out;
-    out.true_in = heads_of_slopes(bias, m[5], [&](Index q, Index k) {
+    out.true_in = heads_of_slopes(bias, out.said == bias.heads, m[5], [&](Index q, Index k) {
       const double d = static_cast<double>(k - q - shift);
       return distance ? -std::abs(d) : d;
     });
   } else if (is(R"(ALiBi by key: m \* key, slopes m (.*))")) {
-    out.true_in =
-        heads_of_slopes(bias, m[1], [](Index, Index k) { return static_cast<double>(k); });
+    out.true_in = heads_of_slopes(bias, out.said == bias.heads, m[1],
+                                  [](Index, Index k) { return static_cast<double>(k); });
   } else if (
       is(R"(0 and (.*) only: a mask that closes with (.*), as Swin's do with -100, or a penalty)")) {
     const double low = std::stod(m[1].str());
@@ -177,7 +187,7 @@ inline Truth truth_of(std::string line, const Bias& bias) {
     std::vector<double> claimed(static_cast<std::size_t>(bias.queries * bias.keys), 0);
     std::string text = m[1];
     static const std::regex part(
-        R"((-?[0-9.e+-]+) \(unnormalised weights times ([0-9.e+-]+)\) in )"),
+        R"((-?[0-9.e+-]+) \(unnormalised weights times ([0-9.e+-]+|inf)\) in )"),
         place(R"((?:quer(?:y|ies) ([0-9, -]+?))?(?:, )?(?:keys? ([0-9, -]+))?)");
     std::sregex_iterator i(text.begin(), text.end(), part), end;
     if (i == end) return out;

@@ -185,7 +185,7 @@ class InfoLines {
     const auto& shape = array_.shape;
     const Index planes = std::ssize(array_.values) / (array_.extent(0) * array_.extent(1));
     return {shape.size() == 4 ? planes : std::max<Index>(planes, 1), array_.extent(1),
-            array_.extent(0), array_.values};
+            array_.extent(0), array_.values, shape.size() == 4 ? shape[0] == 1 : planes <= 1};
   }
 
   /// "-inf", "-3.40282347e+38 (the minimum of float32)", "numbers from -1e9 to -1e4".
