@@ -2,8 +2,8 @@
 # Measures which lines and branches of the library the tests of its layers reach:
 #   tests/coverage.sh [--build FOLDER] [--jobs N] [LAYER...]
 # Builds the test programs of the layers (all from base to translate) with GCC's counters into FOLDER
-# (build/coverage), runs each once, and prints a row for each folder of lib/maskctl that they are built
-# from. Branches that only exceptions take do not count. gcovr is taken from PATH, or installed into
+# (build/coverage), runs each once, and prints a row for each of these folders of lib/maskctl. Branches
+# that only exceptions take do not count. gcovr is taken from PATH, or installed into
 # build/venv-coverage. Takes about 15 processor minutes to build. Exit 1 if a test fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,15 +38,17 @@ for layer in "${layers[@]}"; do
 done
 
 "$gcovr" --root . --object-directory "$folder" --filter 'lib/maskctl/' --exclude-throw-branches --exclude-unreachable-branches \
-  --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --merge-mode-functions=merge-use-line-min -j "$jobs" \
+  --gcov-ignore-parse-errors=negative_hits.warn_once_per_file \
+  --gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file --merge-mode-functions=merge-use-line-min -j "$jobs" \
   --json-summary "$folder/summary.json" "$folder" >/dev/null
-/usr/bin/python3 - "$folder/summary.json" <<'PYTHON'
+/usr/bin/python3 - "$folder/summary.json" "${layers[@]}" <<'PYTHON'
 import collections, json, sys
 
 reached = collections.defaultdict(lambda: [0] * 4)
 for file in json.load(open(sys.argv[1]))["files"]:
     counts = [file[name] for name in ("line_covered", "line_total", "branch_covered", "branch_total")]
-    for layer in file["filename"].split("/")[2], "all":
+    layer = file["filename"].split("/")[2]
+    for layer in (layer, "all") if layer in sys.argv[2:] else ():
         reached[layer] = [a + b for a, b in zip(reached[layer], counts)]
 for layer, (lines, all_lines, branches, all_branches) in sorted(reached.items(), key=lambda row: (row[0] == "all", row[0])):
     print(f"{layer:<12}{lines:>7} of {all_lines:>6} lines ({100 * lines / max(1, all_lines):.1f} %), "
