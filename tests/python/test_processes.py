@@ -21,6 +21,7 @@ LONG = {
     "verify": "small.verify(no_gradients=True)",
     "translate": "mask.translate()",
     "parts": "mask.parts(ranks=2)",
+    "phases": "mask.phases()",
     "to": "mask.to('runs', max_bytes=1 << 60)",
     "save": "mask.save(FILE, 'runs', max_bytes=1 << 60)",
     "apply": "mask.apply('causal').count()",

@@ -9,6 +9,7 @@
 #include "maskctl/attention/cuda/paged/decode/decode.h"
 #include "maskctl/attention/cuda/paged/tiles/attend.h"
 #include "maskctl/attention/cuda/paged/tiles/tiling.h"
+#include "maskctl/base/error.h"
 
 namespace maskctl::attention::cuda {
 namespace {
