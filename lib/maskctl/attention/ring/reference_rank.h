@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/ring/shard.h"
+#include "maskctl/attention/softmax/softmax_arrays.h"
 
 namespace maskctl::attention {
 
