@@ -218,7 +218,7 @@ if wants ejkernel; then
   # Without ejkernel all test programs must link, and the command must run and refuse what needs it.
   targets+=(app_tests core_programs)
   cases "app_tests without ejkernel" env "MASKCTL_TEST_COMMAND=$PWD/$release/app/core/maskctl" \
-    "$release/tests/app_tests" '[.without_ejkernel],~[ejkernel]~[slow]'
+    "$release/tests/app_tests" '[.without_ejkernel],~[ejkernel]~[slow]~[without_kernels]'
   # So without operations that have no mask, which ejkernel's runtime needs.
   check "configure without kernels" cmake --preset release -B build/masks -DMASKCTL_KERNELS=OFF || finish
   targets+=(masks_programs)

@@ -53,7 +53,7 @@ class Draws {
           if (form == 8) value = -slope;
           if (form == 9) value = d > 0 ? 1e9 : low;
           if (causal && d > 0) value = -INFINITY;
-          if (holes && pick(0, 9) == 0) value = NAN;
+          if (holes && pick(0, 9) == 0) value = pick(0, 1) ? NAN : INFINITY;
           out.values.push_back(value);
         }
       }
@@ -76,14 +76,18 @@ TEST_CASE("info: what a bias adds is true of its cells", "[sentences]") {
     std::ranges::copy(bias.values, array.as<double>().begin());
     const std::vector<std::string> text = bias_text(bias_form(astype(array, DType::kFloat32)));
     Index said = 0;
-    const auto nan_cells =
-        std::ranges::count_if(bias.values, [](double x) { return std::isnan(x); });
-    const std::string of_nan = nan_cells == 0 ? ""
-                                              : "NaN in " + std::to_string(nan_cells) +
-                                                    (nan_cells == 1 ? " cell" : " cells");
-    CHECK((of_nan.empty() || text.back() == of_nan));
+    const auto counted = [&](const char* what, auto&& holds) {
+      const auto cells = std::ranges::count_if(bias.values, holds);
+      if (cells == 0) return std::string();
+      return std::string(what) + " in " + std::to_string(cells) + (cells == 1 ? " cell" : " cells");
+    };
+    const std::string of_nan = counted("NaN", [](double x) { return std::isnan(x); });
+    const std::string of_inf = counted("inf", [](double x) { return std::isinf(x) && x > 0; });
+    for (const std::string& one : {of_nan, of_inf}) {
+      CHECK((one.empty() || std::ranges::find(text, one) != text.end()));
+    }
     for (const std::string& line : text) {
-      if (line == of_nan) continue;
+      if (line == of_nan || line == of_inf) continue;
       const Truth truth = truth_of(line, bias);
       ++lines;
       said += truth.said;

@@ -1,6 +1,8 @@
 // Judges the lines of an info report by the array that info was given.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,6 +164,13 @@ class InfoLines {
         {R"(  kind      fits (.*); say which with --as)",
          [this](const auto& m) { return all_fit(m[1]); }},
         {R"(  kind      not a mask: (.*))", [this](const auto& m) { return is_no_mask(m[1]); }},
+        {R"(  adds      (NaN|inf) in (\d+) cells?)",
+         [this](const auto& m) {
+           const bool nan = m[1] == "NaN";
+           return number_said(m[2]) == std::ranges::count_if(array_.values, [nan](double value) {
+                    return nan ? std::isnan(value) : std::isinf(value) && value > 0;
+                  });
+         }},
         {R"(  adds      (.*))",
          [this](const auto& m) {
            const Bias bias = as_bias();

@@ -304,6 +304,7 @@ class FutureReader {
       runs.clear();
       if (near_[at(q)] > 0) runs.push_back(near_run(q));
       for (; far != far_.end() && far->query == q; ++far) runs.push_back(far->keys);
+      if (runs.back().end - runs.back().begin < 2) return false;  // a token alone is no group
       const auto [group, fresh] = members.try_emplace(runs.back().end, runs);
       if (fresh) group->second.insert(group->second.begin(), own_run(q));
       if (!fresh && !same_after(group->second, own(q), runs)) return false;

@@ -36,8 +36,8 @@ LintRule lint_row(RuleKey<FindingId::kSegmentsZeroTail>) {
       .claim =
           "the ids from the entry on are 0, those before it are above 0, and 0 is not the pad id",
       .why =
-          "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document, "
-          "so padding sees padding",
+          "0 at the end is how Hugging Face and LLaMA-Factory mark padding; here it is a document "
+          "like any other",
       .fix = "write the pad id",
       .example =
           R"(python3 -c 'import numpy as np; np.save("ids.npy", np.array([[1, 1, 2, 2, 0, 0]], "i4"))'

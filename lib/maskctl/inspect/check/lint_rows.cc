@@ -130,7 +130,10 @@ void lint_opened_rows(const std::vector<PlaneUse>& uses, Index queries,
                    rows.first, rows.count});
   };
   tell(FindingId::kPaddingRowsOpened, " of padding", "", padding);
-  tell(FindingId::kRowsOpened, "", ", and the others are causal", others);
+  tell(FindingId::kRowsOpened, "",
+       padding.count == 0 ? ", and the others are causal"
+                          : ", and the others but padding are causal",
+       others);
 }
 
 /// Whether the queries are the tokens of the first keys, as in a static cache whose later slots are

@@ -34,13 +34,13 @@ struct Cells {
   double tolerance;
   std::vector<double> values;
 
-  /// Calls f(q, k, value) for each cell that is not closed.
+  /// Calls f(q, k, value) for each cell that is neither closed nor inf nor NaN.
   template <typename F>
   void each_open(const F& f) const {
     for (Index q = 0; q < queries; ++q) {
       for (Index k = 0; k < keys; ++k) {
         const double value = values[as_size(q * keys + k)];
-        if (value > kAlwaysCloses) f(q, k, value);
+        if (value > kAlwaysCloses && !std::isinf(value)) f(q, k, value);
       }
     }
   }
@@ -219,6 +219,7 @@ BiasPlane plane_of(const Cells& cells) {
 void count_closed(const Cells& cells, BiasForm& out) {
   for (const double value : cells.values) {
     out.nan_cells += std::isnan(value);
+    out.inf_cells += std::isinf(value) && value > 0;
     if (!(value <= kAlwaysCloses)) continue;
     ++out.closed_cells;
     const bool inf = std::isinf(value);
@@ -365,8 +366,11 @@ std::vector<std::string> bias_text(const BiasForm& form) {
     }
   }
   if (others > 0) lines.push_back(fmt::format("other numbers in {} more heads", others));
-  if (form.nan_cells > 0)
-    lines.push_back(fmt::format("NaN in {}", counted(form.nan_cells, "cell")));
+  const auto tell = [&lines](const char* what, Index cells) {
+    if (cells > 0) lines.push_back(fmt::format("{} in {}", what, counted(cells, "cell")));
+  };
+  tell("inf", form.inf_cells);
+  tell("NaN", form.nan_cells);
   return lines;
 }
 

@@ -44,7 +44,7 @@ struct BiasPlane {
 struct BiasForm {
   std::vector<BiasPlane> planes;  // one per batch and head, in this order
   BiasSeen closed;                // -inf, and numbers at or below kAlwaysCloses
-  Index closed_cells = 0, nan_cells = 0;
+  Index closed_cells = 0, inf_cells = 0, nan_cells = 0;  // of +inf, and of NaN
   Index queries = 0, heads = 0;
 };
 
@@ -55,7 +55,8 @@ BiasForm bias_form(const Tensor& bias);
 
 /// One line for each form that occurs, such as "ALiBi: -m * |key - query|, slopes m 0.25 0.0625",
 /// with "queries 0-3 at keys 20-23" if query 0 does not stand at key 0, and "0.25 (heads 1, 3)"
-/// where heads of one batch entry share a slope; and one for cells that are NaN.
+/// where heads of one batch entry share a slope; and one each for cells of +inf
+/// and of NaN.
 std::vector<std::string> bias_text(const BiasForm& form);
 
 }  // namespace maskctl
