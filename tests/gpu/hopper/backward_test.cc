@@ -37,13 +37,14 @@ SoftmaxCall call_of(const OfRule& rule, unsigned seed) {
 /// How the plan of a call divides the work for the gradients of keys and values into blocks.
 struct PlannedBlocks {
   int split_count;
-  bool is_fine;
+  bool is_fine, is_scattered;
 };
 PlannedBlocks planned_blocks(const SoftmaxCall& call) {
   cuda::HostCall host_call;
   const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
   const cuda::SoftmaxBackwardPlan plan(problem, host_call.stream());
-  return {plan.key_order.split_count, plan.key_order.is_fine};
+  return {plan.key_order.split_count, plan.key_order.is_fine,
+          plan.key_order.walks().steps != nullptr};
 }
 SoftmaxGradients gradients_of(const SoftmaxCall& call, Backend backend, bool deterministic = true) {
   SoftmaxOptions options = call.options;
@@ -105,5 +106,33 @@ TEST_CASE("gpu: gradients are right for scattered small blocks, which get small 
     check_call(call);
   }
   gpu_test::say_ran("softmax_backward of small blocks", "bfloat16", 3 * calls,
+                    on_tensor_cores() ? "tensor cores" : "plain");
+}
+
+TEST_CASE("gpu: gradients are right where blocks take turns at scattered tiles",
+          "[tensor cores][big]") {
+  constexpr Index kTokens = gpu_test::kEmulated ? 1150 : 2300;
+  // Blocks of 128, so that tiles stay large; they differ by batch entry and head. Half of the
+  // queries see the first keys, which several GPU blocks share.
+  constexpr auto kOpen = [](Index b, Index h, Index i, Index j) {
+    return (i / 128 + 3 * (j / 128) + b + h) % 4 == 0 || (j < 3 && i / 128 % 2 == 0);
+  };
+  const int calls = gpu_test::calls(41);
+  for (int i = 0; i < calls; ++i) {
+    const Index dim = Index{64} << i % 3, kv_heads = i / 3 % 2 == 0 ? 1 : 4;
+    const Index mask_batch = i % 2 + 1, mask_heads = i / 2 % 2 == 0 ? 1 : 4;
+    INFO("D " << dim << ", " << kv_heads << " key heads, mask of " << mask_batch << " entries and "
+              << mask_heads << " heads");
+    Random r(static_cast<unsigned>(i));
+    SoftmaxCall call;
+    call.query = r.normal({2, kTokens, 4, dim}, DType::kBFloat16);
+    call.d_out = r.normal({2, kTokens, 4, dim}, DType::kBFloat16);
+    call.key = r.normal({2, kTokens, kv_heads, dim}, DType::kBFloat16);
+    call.value = r.normal({2, kTokens, kv_heads, dim}, DType::kBFloat16);
+    call.mask = mask_of_rule(mask_batch, mask_heads, kTokens, kTokens, kOpen);
+    if (on_tensor_cores()) CHECK(planned_blocks(call).is_scattered);
+    check_call(call);
+  }
+  gpu_test::say_ran("softmax_backward of scattered tiles", "bfloat16", 3 * calls,
                     on_tensor_cores() ? "tensor cores" : "plain");
 }

@@ -50,16 +50,20 @@ struct MaskView {
   Index count;  // length of `tables`: the number of distinct planes
 };
 
-/// The size of a tile row: how many of its tiles are not empty, and how many pairs of neighbouring
-/// tiles (0 and 1, 2 and 3, and so on) have at least one such tile.
+/// The size of a tile row: how many of its tiles are not empty, how many pairs of neighbouring
+/// tiles (0 and 1, 2 and 3, and so on) have at least one such tile, and how many tiles lie between
+/// its first and its last one, both included.
 struct TileRowSize {
-  std::int32_t tiles = 0, pairs = 0;
-  std::int32_t end = 0;  // pairs before this one have been counted
+  std::int32_t tiles = 0, pairs = 0, span = 0;
+  std::int32_t begin = 0;  // the first tile that is not empty
+  std::int32_t end = 0;    // pairs before this one have been counted
 
   /// Counts the tiles of a run. Runs must be added in ascending order.
   constexpr void add(const TileRun& run) {
-    const std::int32_t begin = std::max(run.first / 2, end);
-    tiles += run.count, end = (run.first + run.count + 1) / 2, pairs += end - begin;
+    if (tiles == 0) begin = run.first;
+    const std::int32_t begin_pair = std::max(run.first / 2, end);
+    tiles += run.count, end = (run.first + run.count + 1) / 2, pairs += end - begin_pair;
+    span = run.first + run.count - begin;
   }
 };
 

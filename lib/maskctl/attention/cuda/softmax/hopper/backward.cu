@@ -77,10 +77,11 @@ __global__ void __launch_bounds__(kRowThreads)
 }
 
 /// Multiplies the 64 x 64 pieces of d_query by the scale, and writes them to the result array.
-/// Blocks begin with the last piece, because it is still in the L2 cache.
+/// Blocks begin with the last piece, because it is still in the L2 cache. `together`: how many
+/// pieces have one turn.
 template <class T>
-__global__ void __launch_bounds__(128)
-    convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
+__global__ void __launch_bounds__(128) convert_pieces(const __grid_constant__ BackwardCall call,
+                                                      int panels, int together, T* d_query) {
   const Dims& d = call.b.p.d;
   const Index piece = gridDim.x - 1 - blockIdx.x, tile = piece / panels;
   const Index row = tile / call.query_tiles;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(128)
   float x[32] = {};
   /// Whether this piece has sums: without turns all pieces do, otherwise only those in which some
   /// block has stored sums.
-  const bool is_met = !call.turns || call.turns[piece] != 0;
+  const bool is_met = !call.turns || call.turns[piece / together * together] != 0;
   if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,
@@ -176,6 +177,7 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
       rows,
       sums,
       turns,
+      order.walks(),
       static_cast<int>(query_tiles),
       static_cast<int>(d.group()),
       order.parts(deterministic),
@@ -187,7 +189,7 @@ void backward(Workspace& workspace, const BackwardParams& b, const KeyOrder& ord
   kernel_for(width, order.is_fine)(call, order.count, stream);
   with_16_bits(b.p.query.dtype, [&]<class T>(std::type_identity<T>) {
     launch_early("softmax_backward: d_query in order", convert_pieces<T>,
-                 static_cast<unsigned>(pieces), 128, 0, stream, call, panels,
+                 static_cast<unsigned>(pieces), 128, 0, stream, call, panels, tiles.pieces,
                  static_cast<T*>(d_query));
     launch("softmax_backward: sums of parts", add_parts<T>,
            static_cast<unsigned>(order.split_count * parts.count()), 128, 0, stream, call, parts);

@@ -29,26 +29,23 @@ class BackwardAdder {
   template <bool kTakesTurns>
   __device__ __forceinline__ void add_all() {
     const bool is_first = threadIdx.x % 32 == 0;
-    int last = -1;  // the piece of d_query to which sums were added last; -1: none yet
     await_previous_kernel();
+    arrive(kSumsOfFirstTaken + group_, 128 + 32);
     for (;;) {
-      arrive(kSumsOfFirstTaken + group_, 128 + 32);
-      if (kTakesTurns && is_first && last >= 0) pass_turn(last);
-      __syncwarp();
       sync(kSumsOfFirstThere + group_, 128 + 32);
       const typename Memory::Goal goal = memory_.goals[group_];
       if (goal.piece < 0) return;
-      if (is_first) {
-        add<kTakesTurns>(goal);
-        last = goal.piece;
-      }
+      if (is_first) add<kTakesTurns>(goal);
+      __syncwarp();
+      arrive(kSumsOfFirstTaken + group_, 128 + 32);
+      if (kTakesTurns && is_first && goal.is_last) pass_turn(goal);
       __syncwarp();
     }
   }
   template <bool kTakesTurns>
   __device__ __forceinline__ void add(const typename Memory::Goal& goal) {
     float* const sums = call_.d_query + Index{goal.piece} * kPieceFloats;
-    if (kTakesTurns) await_number(call_.turns + goal.piece, goal.after);
+    if (kTakesTurns && goal.is_first) await_number(call_.turns + goal.piece, goal.after);
     if (kTakesTurns && stores_first(Shape::kDim) && goal.after == 0) {
       store_floats(sums, memory_.d_query[group_], kPieceBytes);
     } else {
@@ -57,11 +54,12 @@ class BackwardAdder {
     commit_stores();
     wait_for_stores<0>();
   }
-  /// Waits until this block's sums are in global memory, then gives the turn at the piece of
-  /// d_query to the next block.
-  __device__ void pass_turn(int piece) {
+  /// Waits until this block's sums are in global memory, then gives the turn at the pieces of
+  /// which `last` was the last to the next block.
+  __device__ void pass_turn(const typename Memory::Goal& last) {
     finish_stores();
-    tell_number(call_.turns + piece, tile_.number + 1);
+    tell_number(call_.turns + last.piece - (Shape::kPieces - 1),
+                (call_.walks.steps ? last.after : tile_.number) + 1);
   }
 
   const BackwardCall& call_;

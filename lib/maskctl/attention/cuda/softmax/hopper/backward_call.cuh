@@ -45,13 +45,19 @@ struct BackwardShape {
   static constexpr int kFew = kFine ? 32 : 56, kMany = 224;
 };
 
-/// How many queries and keys a tile of the kernel has.
+/// How many queries and keys a tile of the kernel has, how many pieces of d_query a warpgroup
+/// computes of it, and how many blocks a multiprocessor has.
 struct BackwardTiles {
-  int queries, keys;
+  int queries, keys, pieces, blocks;
 };
 constexpr BackwardTiles backward_tiles(int width, bool is_fine) {
-  const auto of = []<class Shape>(Shape) { return BackwardTiles{Shape::kQueries, Shape::kKeys}; };
-  if (is_fine) return of(BackwardShape<__half, 128, true, false>());
+  const auto of = []<class Shape>(Shape) {
+    return BackwardTiles{Shape::kQueries, Shape::kKeys, Shape::kPieces, Shape::kBlocks};
+  };
+  if (is_fine) {
+    return width == 64 ? of(BackwardShape<__half, 64, true, false>())
+                       : of(BackwardShape<__half, 128, true, false>());
+  }
   return width == 64    ? of(BackwardShape<__half, 64, false, false>())
          : width == 128 ? of(BackwardShape<__half, 128, false, false>())
                         : of(BackwardShape<__half, 256, false, false>());
@@ -84,9 +90,11 @@ struct BackwardCall {
   /// d_query in f32, as pieces of 64 x 64: [B,Hq,query_tiles,kPanels]. It must be zero before the
   /// kernel starts, unless blocks take turns and stores_first() holds.
   float* d_query;
-  /// For each piece of d_query: 1 + the number of the last tile of keys whose sums were added, 0 at
-  /// first. null: tiles are added in any order.
+  /// For the pieces that a warpgroup computes of a tile of queries, at the number of the first: 1 +
+  /// the number of the last tile of keys whose sums were added to them, 0 at first; if there are
+  /// walks, how many blocks have added. null: blocks add in any order.
   int* turns;
+  KeyWalksView walks;
   int query_tiles;       // tiles of 64 queries per head, rounded up to whole tiles of the kernel
   int group;             // query heads per key head
   const KeyPart* parts;  // the part of each block
@@ -103,14 +111,15 @@ struct BackwardMemory {
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
     int head, number;  // head and number of the tile of queries; number -1: no more tiles
-    /// 1 + number of the tile of keys whose block has the turn before this block; 0: none has
+    /// What BackwardCall::turns holds when it is this block's turn; 0: it is the first.
     int after;
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
   /// The piece of d_query to which a warpgroup's sums are added, and the turn to wait for.
   struct Goal {
-    int piece;  // number of the piece; -1: there are no more
-    int after;
+    int piece;               // number of the piece; -1: there are no more
+    int after;               // Step::after
+    bool is_first, is_last;  // of the warpgroup's pieces of the tile, which have one turn
   };
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];

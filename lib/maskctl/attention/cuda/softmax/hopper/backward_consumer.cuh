@@ -348,9 +348,10 @@ class BackwardConsumer {
       if (thread_ == 0) {
         const int row = tile_.batch * static_cast<int>(call_.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
-        const int panel = piece_panel() + first + piece;
-        memory_.goals[group_] = {(row * call_.query_tiles + tile) * Shape::kPanels + panel,
-                                 step_->after};
+        const int nth = first + piece;
+        memory_.goals[group_] = {
+            (row * call_.query_tiles + tile) * Shape::kPanels + piece_panel() + nth, step_->after,
+            nth == 0, nth == Shape::kPieces - 1};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);

@@ -1,7 +1,7 @@
 // The thread of the backward kernel that loads the data of a block into shared memory.
 #pragma once
 
-#include "maskctl/attention/cuda/softmax/hopper/backward_call.cuh"
+#include "maskctl/attention/cuda/softmax/hopper/key_lists.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
@@ -45,25 +45,37 @@ class BackwardProducer {
   using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
 
   __device__ void bring_all(const KeyPart& part) {
-    for (int i = 0; i < call_.group; ++i) {
-      const int head = tile_.kv_head * call_.group + i;
-      const int before = i * (call_.query_tiles / Shape::kMaskColumns);
-      WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
-          table_of(call_.b.p.by_key, tile_.batch, head), tile_.number, call_.b.p.d.keys);
-      walk.skip_to(part.begin - before);
-      while (!walk.is_at_end()) {
-        const Tile tile = walk.next();
-        if (tile.number >= part.end - before) return;
-        bring(head, tile);
+    if (call_.turns && call_.walks.steps) return bring_in_turn(part);
+    for_each_tile<Shape::kMaskRows, Shape::kMaskColumns>(
+        call_.b.p.by_key, call_.group, call_.b.p.d.keys, call_.query_tiles / Shape::kMaskColumns,
+        tile_, part.begin, part.end, [&](int i, const Tile& tile) {
+          const int head = tile_.kv_head * call_.group + i;
+          bring(head, tile, call_.turns ? tile_behind(head, tile.number) : 0);
+        });
+  }
+  /// Walks as KeyWalks has laid out.
+  __device__ void bring_in_turn(const KeyPart& part) {
+    const KeyWalksView& walks = call_.walks;
+    const Index set = walks.set(tile_.batch, tile_.kv_head);
+    const int* const begin = walks.begins + set * (walks.most_parts + 1) +
+                             walks.parts[set * walks.tile_rows + tile_.number] + part.nth;
+    for (int n = begin[0]; n < begin[1]; ++n) {
+      const KeyStep& step = walks.steps[set * walks.most_steps + n];
+      Tile tile{step.number, {}};
+      for (int i = 0; i < Shape::kMaskRows; ++i) {
+        for (int j = 0; j < Shape::kMaskColumns; ++j) {
+          tile.cells[i][j] = step.cells[i * Shape::kMaskColumns + j];
+        }
       }
+      bring(tile_.kv_head * call_.group + step.head, tile, step.after);
     }
   }
-  __device__ void bring(int head, const Tile& tile) {
+  __device__ void bring(int head, const Tile& tile, int after) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
     memory_.query_empty[at_.slot].wait(at_.parity ^ 1);
     typename Memory::Step& step = memory_.steps[at_.slot];
     step.head = head, step.number = tile.number;
-    step.after = call_.turns ? tile_behind(head, tile.number) : 0;
+    step.after = after;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
       for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/cuda/softmax/hopper/key_walks.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
 #include "maskctl/attention/problems/softmax_problem.h"
 
@@ -55,6 +56,9 @@ struct KeyOrder {
   /// Only those parts whose tile of keys has several parts, ordered by KeyPart::sums.
   const KeyPart* split(bool take_turns) const { return list(take_turns ? 2 : 3); }
 
+  /// The walks of blocks that take turns.
+  const KeyWalksView& walks() const { return walks_.view; }
+
   int count = 0;        // number of all parts
   int split_count = 0;  // number of those parts whose tile of keys has several
   bool is_fine = false;
@@ -64,6 +68,7 @@ struct KeyOrder {
     return reinterpret_cast<const KeyPart*>(memory_.data()) + n * capacity_;
   }
 
+  KeyWalks walks_;
   Index capacity_ = 0;  // how many parts each list has room for
   DeviceBuffer memory_;
 };
