@@ -14,6 +14,7 @@
 #include "app/python/keywords.h"
 #include "app/python/worker.h"
 #include "app/reports/remedies.h"
+#include "app/session/captured.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -131,6 +132,14 @@ Reply door_asked(std::string_view name, Run (*declare)(OptionList& list), const 
   return reply_of(line.settings, given, wants_stop, run);
 }
 
+NamedRun run_of(const GivenRun& given, Session& session) {
+  if (const auto* run = std::get_if<NamedRun>(&given)) return *run;
+  const auto& file = std::get<std::string>(given);
+  if (is_captured(file, session)) return {file, read_captured(file, session)};
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: expected the file of a captured run, as Run.save() writes it", file));
+}
+
 constexpr Index kDoneAtOnce = Index{1} << 16;
 
 Index elements_of(std::span<const NamedView> arrays) {
@@ -196,6 +205,19 @@ Reply check_asked(const Words& words, const GivenSources& given, const WantsStop
 
 Reply audit_flex_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop) {
   return door_asked("audit_flex", declare_audit_flex, words, given, wants_stop);
+}
+
+Reply diff_runs_asked(const GivenRun& a, const GivenRun& b, const WantsStop& wants_stop) {
+  return reply_of(Line("diff").settings, {}, wants_stop, [&](Session& session) {
+    return diff_captured_runs(run_of(a, session), run_of(b, session), false, false);
+  });
+}
+
+void save_run(const std::string& dest, const NamedRun& run, bool force,
+              const WantsStop& wants_stop) {
+  Session session({}, {});
+  attend(session, wants_stop,
+         [&] { write_captured(dest, run.layers, {.force = force}, session); });
 }
 
 VerifyReply verify_asked(const Words& words, const GivenSources& given,

@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "app/cli/commands/attention/mutant_subjects.h"
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/diff_captured.h"
 #include "app/session/session.h"
 
 namespace maskctl::app {
@@ -56,6 +58,14 @@ VerifyReply verify_asked(const Words& words, const GivenSources& given,
 
 /// The answer of audit_flex: which of mask_mod, lists and output differs (declare_audit_flex).
 Reply audit_flex_asked(const Words& words, const GivenSources& given, const WantsStop& wants_stop);
+
+/// A captured run, or the file of one.
+using GivenRun = std::variant<NamedRun, std::string>;
+/// The answer of diff about two captured runs.
+Reply diff_runs_asked(const GivenRun& a, const GivenRun& b, const WantsStop& wants_stop);
+/// Writes the file of a captured run.
+void save_run(const std::string& dest, const NamedRun& run, bool force,
+              const WantsStop& wants_stop);
 
 /// Runs `work`, which takes time for `elements` cells or elements; `wants_stop` can end it. Short
 /// work runs on the calling thread without asking `wants_stop`, because that is faster.

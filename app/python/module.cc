@@ -20,6 +20,7 @@
 #include "app/python/mutant_run.h"
 #include "app/python/objects.h"
 #include "app/python/pickled.h"
+#include "app/reports/layers_text.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -58,6 +59,18 @@ PythonAnswer ask_door(std::vector<std::string> operands, const Options& options,
   const Words words = words_of(std::move(operands), options);
   return python_answer(
       attended([&](const WantsStop& wants_stop) { return Asked(words, sources, wants_stop); }));
+}
+
+PythonAnswer diff_runs(const nb::object& a, const nb::object& b) {
+  const GivenRun of_a = given_run_of("A", a), of_b = given_run_of("B", b);
+  return python_answer(attended(
+      [&](const WantsStop& wants_stop) { return diff_runs_asked(of_a, of_b, wants_stop); }));
+}
+
+void save_captured(const std::string& dest, const nb::list& run, bool force) {
+  const auto of_run = std::get<NamedRun>(given_run_of("", run));
+  run_attended(
+      [&](const WantsStop& wants_stop) { save_run(dest, of_run, force, wants_stop); });
 }
 
 nb::object mask_or_none(std::optional<Mask>&& mask) {
@@ -354,6 +367,10 @@ NB_MODULE(_native, m) {
   m.def("check", &ask_door<check_asked>);
   m.def("audit_flex", &ask_door<audit_flex_asked>);
   m.def("verify", &verify_mask);
+  m.def("diff_runs", &diff_runs);
+  m.def("save_run", &save_captured);
+  m.def("layers_text",
+        [](const std::vector<std::string>& layers) { return layers_text(layers); });
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);
   m.def("apply_steps", &apply_steps);

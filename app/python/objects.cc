@@ -82,6 +82,20 @@ GivenSources given_of(const nb::dict& given) {
   return out;
 }
 
+GivenRun given_run_of(const std::string& name, const nb::handle& object) {
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  NamedRun out{name, {}};
+  for (const nb::handle& one : nb::cast<nb::list>(object)) {
+    const auto layer = nb::cast<nb::tuple>(one);
+    CapturedLayer made{nb::cast<std::string>(layer[0]), {}, nb::cast<std::string>(layer[2])};
+    for (const nb::handle& mask : nb::cast<nb::list>(layer[1])) {
+      made.masks.push_back(nb::cast<const Source&>(mask).loaded.mask);
+    }
+    out.layers.push_back(std::move(made));
+  }
+  return out;
+}
+
 nb::object exported(Tensor&& tensor) {
   auto* held = new Tensor(std::move(tensor));
   const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });

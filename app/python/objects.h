@@ -65,6 +65,10 @@ auto attended(const Work& work) {
 /// What a call is given beside its words: masks, copies and arrays, by name.
 GivenSources given_of(const nb::dict& given);
 
+/// A captured run: the name of a file, or (name, masks, why one was not read) of each layer, which
+/// answers call `name`.
+GivenRun given_run_of(const std::string& name, const nb::handle& object);
+
 /// An array object that supports DLPack and the buffer protocol, and owns the tensor.
 nb::object exported(Tensor&& tensor);
 

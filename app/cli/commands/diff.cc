@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/diff_captured.h"
 #include "app/cli/commands/diff_configs.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
+#include "app/reports/cause_text.h"
 #include "app/reports/figures.h"
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"
+#include "app/session/captured.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
@@ -57,7 +60,7 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.text("-o,--output", "FILE.png", "a picture of both: .png, .svg or .html", diff.output);
   list.text("--write", "FILE", "write the arrays that the pipelines of the cause read", diff.dest);
   list.flag("-f,--force", "replace an existing file", diff.force);
-  list.json("maskctl.diff/1, diff-configs/1", diff.json);
+  list.json("maskctl.diff/1, diff-configs/1, diff-runs/1", diff.json);
 }
 
 /// The two masks, their titles, and the documents between which no cell should be open.
@@ -131,30 +134,6 @@ std::string first_text(const DiffReport& report) {
   std::string out =
       fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
   return report.documents ? out + ", " + to_text(*report.documents) : out;
-}
-
-std::string chain_line(const char* label, const Chain& steps, bool all, const Residue& residue) {
-  const std::string chain = all ? to_text(steps) : summary_text(steps);
-  std::string out =
-      fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : printable(chain, kUncut));
-  if (!all && chain != to_text(steps)) out += "; --all prints it whole";
-  if (residue.cells > 0) {
-    out += fmt::format(", except for {}", counted(residue.cells, "cell"));
-  }
-  return out + "\n";
-}
-
-/// Describes in words why the masks differ. Then lists the pipeline of each mask, or an edit that
-/// turns A into B.
-std::string cause_text(const CauseReport& report, bool all) {
-  const DiffCause& cause = report.cause;
-  std::string out = fmt::format("cause   {}\n", printable(cause.text, kUncut));
-  if (cause.by_pipelines) {
-    return out + chain_line("A is", cause.pipeline_a, all, cause.residue_a) +
-           chain_line("B is", cause.pipeline_b, all, cause.residue_b);
-  }
-  if (!report.edit.empty()) out += chain_line("edit", cause.edit, all, cause.edit_residue);
-  return out;
 }
 
 /// Writes the arrays that both masks' pipelines take as input to the file of --write, if one was
@@ -279,22 +258,44 @@ void say_forms(const Both& masks, DiffReport& report) {
   if (!is_made(cause.residue_b)) report.forms_b = forms_without_step(masks.b);
 }
 
-/// Throws Error(kInvalidArgument) for options that are about cells.
-void check_of_configs(const DiffOptions& options) {
-  const bool of_cells = !options.source.transforms.empty() || options.show || options.all ||
-                        !options.output.empty() || !options.dest.empty() ||
-                        options.documents.given();
+/// Throws Error(kInvalidArgument) for options that are about the cells of two masks; `layers` says
+/// what is compared instead, `one` how one mask is named.
+void check_of_layers(const DiffOptions& options, bool takes_all, const char* layers,
+                     const char* one) {
+  const bool of_cells = !options.source.transforms.empty() || options.show ||
+                        (options.all && !takes_all) || !options.output.empty() ||
+                        !options.dest.empty() || options.documents.given();
   if (!of_cells) return;
   throw Error(Errc::kInvalidArgument,
-              "diff: two configs are compared by their layers, with --json alone; gen --hf-config "
-              "FILE --layer N makes the mask of a layer");
+              fmt::format("diff: two {} are compared by their layers, with {} alone; {}", layers,
+                          takes_all ? "--json and --all" : "--json", one));
+}
+
+/// The answer about two SOURCEs that say the masks of several layers; nothing for masks.
+std::optional<Answer> of_layers(const DiffOptions& options, Session& session) {
+  if (is_config(options.a) && is_config(options.b)) {
+    check_of_layers(options, false, "configs",
+                    "gen --hf-config FILE --layer N makes the mask of a layer");
+    return diff_configs(options.a, options.b, options.json);
+  }
+  const bool a = is_captured(options.a, session), b = is_captured(options.b, session);
+  if (a && b) {
+    check_of_layers(options, true, "captured runs", "FILE:LAYER is the mask of a layer");
+    return diff_captured_runs({options.a, read_captured(options.a, session)},
+                              {options.b, read_captured(options.b, session)}, options.json,
+                              options.all);
+  }
+  if (!a && !b) return std::nullopt;
+  const std::string& run = a ? options.a : options.b;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: the masks of the layers of a captured run, and {} is none; name a "
+                          "layer, as {}:{}",
+                          run, a ? options.b : options.a, run,
+                          read_captured(run, session).front().name));
 }
 
 Answer run(const DiffOptions& options, Session& session) {
-  if (is_config(options.a) && is_config(options.b)) {
-    check_of_configs(options);
-    return diff_configs(options.a, options.b, options.json);
-  }
+  if (auto answer = of_layers(options, session)) return *std::move(answer);
   // Throws for an unknown suffix before anything is read.
   if (!options.output.empty()) picture_format(options.output);
   const Both masks = read_both(options, session);
@@ -337,7 +338,8 @@ extern const Command kDiff = command<DiffOptions, declare, run>({
     .examples = "  maskctl diff have.npy want.npy\n"
                 "  maskctl diff seg.npy mask.npy --as segments --as-b dense -t causal --show\n"
                 "  maskctl diff have.npy want.npy -o both.png\n"
-                "  maskctl diff A/config.json B/config.json\n",
+                "  maskctl diff A/config.json B/config.json\n"
+                "  maskctl diff trainer.npz sampler.npz\n",
     .negative = "the masks differ, or those of a layer",
 });
 

@@ -23,7 +23,7 @@ from maskctl._noted import Masks, Noted
 class Frame:
     """A module that runs."""
 
-    __slots__ = ("module", "arguments", "products", "traced", "bare", "before", "other")
+    __slots__ = ("module", "arguments", "products", "traced", "bare", "before", "other", "held")
 
     def __init__(self, module, arguments, before):
         self.module = module
@@ -33,6 +33,7 @@ class Frame:
         self.bare = ""  # the shape of such a product that values were weighed with, without a softmax
         self.before = before  # calls of attention that the thread had seen
         self.other = ""  # the last softmax inside that was no attention, in words
+        self.held = None  # which tokens the slots of a cache hold that the module asked last
 
 
 class _Thread(threading.local):
@@ -168,6 +169,12 @@ def _guarded(note, *about):
 
 def _first_line(error):
     return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+def held(queries, keys):
+    """What a cache gave back to a module that runs, for as many queries and keys; None where none did."""
+    found = next((frame.held for frame in reversed(_thread.frames) if frame.held is not None), None)
+    return found if found is not None and (found.queries, found.slots) == (queries, keys) else None
 
 
 def _modules():

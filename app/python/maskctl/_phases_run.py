@@ -1,18 +1,15 @@
 """The phases of a model of transformers as it runs: a prompt at once, in chunks, and with tokens generated behind it.
 
-A cache is followed by one of the same class, into which positions are written instead of keys, so that what it gives
-back says which token each slot holds. What is open is what maskctl.capture reads in each step.
+maskctl.capture follows the cache, and reads what is open in each step.
 """
 
 import contextlib
-import copy
 import operator
 import sys
 
 import numpy as np
 import torch
 
-from maskctl import _eyes
 from maskctl._answer import Record, run
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
@@ -113,87 +110,35 @@ class Steps:
 
     def __init__(self, model):
         self.model, self.phases, self.notes = model, {}, []
-        self._names = {id(module): name for name, module in model.named_modules()}
 
     @contextlib.contextmanager
     def watched(self, first, rest):
         """Notes each call of the model inside; the first is of the phase `first`."""
-        phase, followed = [first], Followed()
+        phase = [first]
         watching = capture(self.model)
 
         def before(module, arguments):
             watching.run = Run()  # of this call alone
-            followed.slots.clear()
 
         def after(module, arguments, out):
-            self._add(phase[0], watching.run, followed)
+            self._add(phase[0], watching.run)
             phase[0] = rest
 
         hooks = [self.model.register_forward_pre_hook(before), self.model.register_forward_hook(after)]
         try:
-            with watching, followed.following():
+            with watching:
                 yield
         finally:
             for hook in hooks:
                 hook.remove()
 
-    def _add(self, phase, seen, followed):
-        slots = {self._names[module]: one for module, one in followed.slots.items() if module in self._names}
+    def _add(self, phase, seen):
         layers = self.phases.setdefault(phase, {})
         for call in seen.calls:
-            held = slots.get(call.layer)
-            if held is not None:
-                layers.setdefault(call.layer, []).append((held, call))
+            if call.held is not None:
+                layers.setdefault(call.layer, []).append(((call.held.first, call.held.tokens()), call))
             elif not any(call.layer in note for note in self.notes):
                 self.notes.append(f"{call.layer} is not judged: it wrote no keys into the cache that was followed")
-
-
-class Followed:
-    """Caches beside those of a model, into which positions go instead of keys."""
-
-    def __init__(self):
-        self.slots = {}  # of the call that runs: id of the module -> (position of the first query, token of each slot)
-        self._beside = {}  # (id of a cache, layer) -> [layer of positions, tokens seen]
-
-    @contextlib.contextmanager
-    def following(self):
-        utils = sys.modules.get("transformers.cache_utils")
-        if utils is None:
-            yield
-            return
-        update = utils.Cache.update
-
-        def watched(cache, keys, values, layer_idx, *arguments, **keywords):
-            beside = self._layer(cache, layer_idx)
-            out = update(cache, keys, values, layer_idx, *arguments, **keywords)
-            self._write(beside, keys.shape[-2], arguments, keywords)
-            return out
-
-        utils.Cache.update = watched
-        try:
-            yield
-        finally:
-            utils.Cache.update = update
-
-    def _layer(self, cache, layer_idx):
-        key = id(cache), layer_idx
-        if key not in self._beside:
-            known = layer_idx < len(cache.layers)
-            layer = copy.deepcopy(cache.layers[layer_idx]) if known else cache.layer_class_to_replicate()
-            if hasattr(layer, "_quantize"):  # positions are kept as they are
-                layer._quantize = lambda tensor, *_, **__: (tensor, 1.0)
-                layer._dequantize = lambda quantised: quantised[0]
-            self._beside[key] = [layer, 0]
-        return self._beside[key]
-
-    def _write(self, beside, count, arguments, keywords):
-        layer, seen = beside
-        # A slot of zeros holds no token, so that token p is p + 1.
-        numbers = torch.arange(seen + 1, seen + count + 1, dtype=torch.float64).reshape(1, 1, -1, 1)
-        held = layer.update(numbers, numbers.clone(), *arguments, **keywords)[0]
-        beside[1] = seen + count
-        module = next((frame.module for frame in reversed(_eyes._thread.frames) if frame.module is not None), None)
-        self.slots[id(module)] = seen, held.reshape(-1).numpy().astype(np.int32) - 1
 
 
 class Phases:

@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from maskctl import _native
-from maskctl._answer import run as run_command
+from maskctl._answer import Answer, text_of
 from maskctl._mask import Mask
 from maskctl._native import Error
 from maskctl._seen import Seen, joined, pattern
@@ -27,6 +27,7 @@ class Call:
     times: int = 1
     applied: str = ""  # with prove=: what a sample of its rows showed, solved from its arrays
     obeys: bool | None = None  # whether that is the mask that was given; None where it was not told
+    held: object = None  # which token each key is, where a cache of transformers was followed (_followed.Held)
 
 
 class Checks:
@@ -57,6 +58,7 @@ class Run(Seen):
     def __init__(self):
         super().__init__()
         self._calls = {}
+        self._placed = {}  # layer -> {(mask, what its keys are): both}, in the order in which they ran last
         self.other = {}
         self.notes = []
 
@@ -74,6 +76,27 @@ class Run(Seen):
             return True
         known.times += 1
         return False
+
+    def _place(self, call):
+        """Notes which tokens the keys of a mask are."""
+        held = None if call.held is None or call.held.is_plain else call.held
+        placed = self._placed.setdefault(call.layer, {})
+        key = id(call.mask), held
+        placed.pop(key, None)
+        placed[key] = call.mask, held
+
+    def _captured(self):
+        """(name, masks by the positions of tokens, why one was not read) of each layer."""
+        out = []
+        for layer in dict.fromkeys([*self._of_layer, *self.unread]):
+            masks, why = self._of_layer.get(layer, []), self.unread.get(layer, "")
+            if layer in self._placed:
+                from maskctl._followed import by_positions
+
+                found = [by_positions(*one) for one in self._placed[layer].values()]
+                masks, why = [mask for mask, _ in found], why or next((reason for _, reason in found if reason), "")
+            out.append((layer, [mask._result_source() for mask in masks], why))
+        return out
 
     def table(self):
         """A line for each kind of call: layers, module, function, lengths, what was given, how the mask
@@ -111,30 +134,18 @@ class Run(Seen):
         return Checks([(mask, mask.check(**options)) for mask in self], unread)
 
     def diff(self, other):
-        """Whether each layer has the same mask in another run, by positions; prints where and how masks differ."""
-        from maskctl._run_diff import RunDiff
-
-        return RunDiff(self, other)
+        """Whether each layer has the same mask in another run, or in the file of one, by positions: the answer of
+        `maskctl diff A B`."""
+        captured = other._captured() if isinstance(other, Run) else text_of("diff", os.fspath(other))
+        return Answer(*_native.diff_runs(self._captured(), captured))
 
     def save(self, path, *, force=False):
-        """Writes the masks to a container, .npz, .safetensors or .h5, each under the name of its
-        layer; further masks of a layer are NAME#2 and so on. `maskctl show run.npz:NAME` reads one."""
-        path = os.fspath(path)
+        """Writes the masks to a container, .npz, .safetensors or .h5, by the positions of their tokens: each under the
+        name of its layer, further ones as NAME#2 and so on. `maskctl show run.npz:NAME` reads one, `maskctl diff A B`
+        compares two runs."""
         if not self._of_layer:
-            raise Error(f"{path}: nothing was noted")
-        if os.path.exists(path) and not force:
-            raise Error(f"{path} exists; give force=True to replace it")
-        folder, name = os.path.split(path)
-        made = os.path.join(folder, f"new-{os.getpid()}-{name}")
-        try:
-            for layer, masks in self._of_layer.items():
-                for number, mask in enumerate(masks, 1):
-                    key = layer if number == 1 else f"{layer}#{number}"
-                    run_command("convert", mask, to="runs", output=f"{made}:{key}", append=True)
-            os.replace(made, path)
-        finally:
-            if os.path.exists(made):
-                os.remove(made)
+            raise Error(f"{os.fspath(path)}: nothing was noted")
+        _native.save_run(text_of("save", os.fspath(path)), self._captured(), force)
 
     def __str__(self):
         return self.table()

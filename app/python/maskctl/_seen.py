@@ -1,6 +1,5 @@
 """Masks by the layers of a model."""
 
-import re
 from collections import deque
 
 from maskctl import _native
@@ -75,20 +74,4 @@ def pattern(mask):
 
 def joined(layers):
     """"model.layers.0-2,4.self_attn" for four layers that differ in their first number."""
-    numbers = {}
-    for layer in layers:
-        found = re.search(r"\d+", layer)
-        around = (layer[:found.start()], layer[found.end():]) if found else (layer, None)
-        numbers.setdefault(around, set()).add(int(found[0]) if found else None)
-    return ", ".join(before if after is None else before + _ranges(sorted(these)) + after
-                     for (before, after), these in numbers.items())
-
-
-def _ranges(numbers):
-    runs = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return _native.layers_text(list(layers))

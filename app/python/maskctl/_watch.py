@@ -8,6 +8,7 @@ import weakref
 import torch
 
 from maskctl import _eyes
+from maskctl._followed import Followed
 from maskctl._native import Error
 from maskctl._proof import proof
 from maskctl._rows import Call, Run
@@ -67,6 +68,8 @@ class watch:
             for path, module in self._model.named_modules():
                 self._names[id(module)] = path.replace("_orig_mod.", "").removesuffix("_orig_mod").removesuffix(".")
             _eyes.begin(self, self._model)
+            self._following = Followed().following()
+            self._following.__enter__()
             if any(map(_is_compiled, self._model.modules())):
                 self.run.notes.append("modules that torch.compile has compiled ran as they are written")
             others = beside_attention(self._names, self._model)
@@ -78,6 +81,7 @@ class watch:
     def __exit__(self, kind, *_):
         if self._rests:
             return
+        self._following.__exit__(None, None, None)
         _eyes.end(self)
         if kind is not None:
             return
@@ -102,6 +106,9 @@ class watch:
             unread = str(error)
         call = Call(layer, "-" if shown is None else type(shown).__name__, noted.function, noted.lengths, noted.dtype,
                     noted.given, mask, noted.known, noted.unknown, unread)
+        if mask is not None:
+            call.held = _eyes.held(*mask.shape[2:])
+            self.run._place(call)
         if self.run._note(call) and self.prove:
             if isinstance(noted.samples, tuple):
                 self._samples.append((call, noted.samples))
