@@ -136,8 +136,9 @@ NamedRun run_of(const GivenRun& given, Session& session) {
   if (const auto* run = std::get_if<NamedRun>(&given)) return *run;
   const auto& file = std::get<std::string>(given);
   if (is_captured(file, session)) return {file, read_captured(file, session)};
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: expected the file of a captured run, as Run.save() writes it", file));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: expected the file of a captured run, as Run.save() writes it", file));
 }
 
 constexpr Index kDoneAtOnce = Index{1} << 16;
@@ -209,15 +210,24 @@ Reply audit_flex_asked(const Words& words, const GivenSources& given, const Want
 
 Reply diff_runs_asked(const GivenRun& a, const GivenRun& b, const WantsStop& wants_stop) {
   return reply_of(Line("diff").settings, {}, wants_stop, [&](Session& session) {
-    return diff_captured_runs(run_of(a, session), run_of(b, session), false, false);
+    return diff_captured_runs(run_of(a, session), run_of(b, session), {}, session);
   });
+}
+
+std::vector<CapturedLayer> joined_layers(const GivenRun& run, const WantsStop& wants_stop) {
+  Session session({}, {});
+  std::vector<CapturedLayer> out;
+  attend(session, wants_stop, [&] {
+    out = run_of(run, session).layers;
+    for (CapturedLayer& layer : out) layer.masks = in_sequence(layer.masks);
+  });
+  return out;
 }
 
 void save_run(const std::string& dest, const NamedRun& run, bool force,
               const WantsStop& wants_stop) {
   Session session({}, {});
-  attend(session, wants_stop,
-         [&] { write_captured(dest, run.layers, {.force = force}, session); });
+  attend(session, wants_stop, [&] { write_captured(dest, run.layers, {.force = force}, session); });
 }
 
 VerifyReply verify_asked(const Words& words, const GivenSources& given,

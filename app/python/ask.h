@@ -63,6 +63,8 @@ Reply audit_flex_asked(const Words& words, const GivenSources& given, const Want
 using GivenRun = std::variant<NamedRun, std::string>;
 /// The answer of diff about two captured runs.
 Reply diff_runs_asked(const GivenRun& a, const GivenRun& b, const WantsStop& wants_stop);
+/// The layers of a captured run, each with its masks in_sequence().
+std::vector<CapturedLayer> joined_layers(const GivenRun& run, const WantsStop& wants_stop);
 /// Writes the file of a captured run.
 void save_run(const std::string& dest, const NamedRun& run, bool force,
               const WantsStop& wants_stop);

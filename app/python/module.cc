@@ -67,10 +67,22 @@ PythonAnswer diff_runs(const nb::object& a, const nb::object& b) {
       [&](const WantsStop& wants_stop) { return diff_runs_asked(of_a, of_b, wants_stop); }));
 }
 
+/// (name, masks in sequence, why one was not read) of each layer of a captured run.
+nb::list joined_run(const nb::object& run) {
+  const GivenRun given = given_run_of("run", run);
+  nb::list out;
+  for (const CapturedLayer& layer :
+       attended([&](const WantsStop& wants_stop) { return joined_layers(given, wants_stop); })) {
+    nb::list masks;
+    for (const Mask& mask : layer.masks) masks.append(of_mask(mask));
+    out.append(nb::make_tuple(layer.name, masks, layer.unread));
+  }
+  return out;
+}
+
 void save_captured(const std::string& dest, const nb::list& run, bool force) {
   const auto of_run = std::get<NamedRun>(given_run_of("", run));
-  run_attended(
-      [&](const WantsStop& wants_stop) { save_run(dest, of_run, force, wants_stop); });
+  run_attended([&](const WantsStop& wants_stop) { save_run(dest, of_run, force, wants_stop); });
 }
 
 nb::object mask_or_none(std::optional<Mask>&& mask) {
@@ -368,9 +380,9 @@ NB_MODULE(_native, m) {
   m.def("audit_flex", &ask_door<audit_flex_asked>);
   m.def("verify", &verify_mask);
   m.def("diff_runs", &diff_runs);
+  m.def("joined_run", &joined_run);
   m.def("save_run", &save_captured);
-  m.def("layers_text",
-        [](const std::vector<std::string>& layers) { return layers_text(layers); });
+  m.def("layers_text", [](const std::vector<std::string>& layers) { return layers_text(layers); });
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);
   m.def("apply_steps", &apply_steps);

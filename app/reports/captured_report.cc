@@ -5,8 +5,6 @@
 #include "app/reports/cause_text.h"
 #include "app/reports/json_parts.h"
 #include "app/reports/layers_text.h"
-#include "app/reports/report.h"
-#include "app/session/chain_arrays.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
@@ -15,31 +13,27 @@
 namespace maskctl::app {
 namespace {
 
-/// The cause, with pipelines where they read no arrays.
-CauseReport cause_of(const DiffCause& cause) {
-  CauseReport report{cause, false, {}, {}, {}, {}};
-  ChainArrays arrays("diff", "");
-  arrays.name(report.cause.pipeline_a);
-  arrays.name(report.cause.pipeline_b);
-  report.by_pipelines = cause.by_pipelines && arrays.empty();
-  report.pipeline_a = to_text(report.cause.pipeline_a);
-  report.pipeline_b = to_text(report.cause.pipeline_b);
-  report.edit = to_text(report.cause.edit);
-  return report;
-}
-
 std::string names(const std::vector<std::string>& layers) {
   return printable(layers_text(layers), kUncut);
 }
 
-std::string difference_text(const CapturedDifference& one, bool all) {
+/// Calls visit() for each difference with its cause, or with null where none is known.
+template <typename Visit>
+void each_difference(const CapturedReport& report, const Visit& visit) {
+  std::size_t next = 0;
+  for (const CapturedDifference& one : report.diff.differences) {
+    visit(one, one.cause ? &report.causes[next++] : nullptr);
+  }
+}
+
+std::string difference_text(const CapturedDifference& one, const CauseReport* cause, bool all) {
   std::string out = fmt::format("layers  {}\n", names(one.layers));
   out += fmt::format("first   {}: open in {} only\n", cell_text(one.first()),
                      one.diff.first_in_a ? "A" : "B");
   out += fmt::format("cells   {} only in A, {} only in B, {} in both, of queries {}-{}\n",
                      grouped(one.diff.only_a), grouped(one.diff.only_b), grouped(one.diff.both),
                      one.begin, one.begin + one.a.queries() - 1);
-  if (one.cause) out += cause_text(cause_of(*one.cause), all);
+  if (cause) out += cause_text(*cause, all);
   if (!one.no_cause.empty()) out += fmt::format("cause   none found: {}\n", one.no_cause);
   if (one.begin > 0) out += fmt::format("        where query 0 is query {}\n", one.begin);
   return out;
@@ -59,24 +53,21 @@ std::string answer_text(const CapturedDiff& diff) {
     case CapturedDiff::Answer::kEqual:
       break;
   }
-  return same + "equal: both masks of each layer; what else differs is rounding, weights or inputs\n";
+  return same +
+         "equal: both masks of each layer; what else differs is rounding, weights or inputs\n";
 }
 
-Json json_of(const CapturedDifference& one) {
+Json json_of(const CapturedDifference& one, const CauseReport* cause) {
   const Cell at = one.first();
-  Json out{{"layers", one.layers},
-           {"begin", one.begin},
-           {"queries", one.a.queries()},
-           {"keys", one.a.keys()},
-           {"only_a", one.diff.only_a},
-           {"only_b", one.diff.only_b},
+  Json out{{"layers", one.layers}, {"begin", one.begin},        {"queries", one.a.queries()},
+           {"keys", one.a.keys()}, {"only_a", one.diff.only_a}, {"only_b", one.diff.only_b},
            {"both", one.diff.both}};
   out["first"] = {{"batch", at.batch},
                   {"head", at.head},
                   {"query", at.query},
                   {"key", at.key},
                   {"open_in", one.diff.first_in_a ? "a" : "b"}};
-  out["cause"] = one.cause ? cause_json(cause_of(*one.cause)) : Json(nullptr);
+  out["cause"] = cause ? cause_json(*cause) : Json(nullptr);
   out["no_cause"] = one.no_cause.empty() ? Json(nullptr) : Json(one.no_cause);
   return out;
 }
@@ -97,11 +88,12 @@ const char* name_of(CapturedDiff::Answer answer) {
 
 std::string captured_text(const CapturedReport& report, bool all) {
   const CapturedDiff& diff = report.diff;
-  std::string out =
-      fmt::format("A       {}: {}\nB       {}: {}\n", printable(report.a, kUncut),
-                  counted(report.layers_a, "layer"), printable(report.b, kUncut),
-                  counted(report.layers_b, "layer"));
-  for (const CapturedDifference& one : diff.differences) out += difference_text(one, all);
+  std::string out = fmt::format("A       {}: {}\nB       {}: {}\n", printable(report.a, kUncut),
+                                counted(report.layers_a, "layer"), printable(report.b, kUncut),
+                                counted(report.layers_b, "layer"));
+  each_difference(report, [&](const CapturedDifference& one, const CauseReport* cause) {
+    out += difference_text(one, cause, all);
+  });
   if (!diff.only_a.empty()) out += fmt::format("only A  {}\n", names(diff.only_a));
   if (!diff.only_b.empty()) out += fmt::format("only B  {}\n", names(diff.only_b));
   for (const Uncompared& one : diff.uncompared) {
@@ -125,9 +117,9 @@ Json captured_json(const CapturedReport& report) {
            {"only_b", diff.only_b},
            {"by_last_tokens", diff.by_last_tokens}};
   out["differences"] = Json::array();
-  for (const CapturedDifference& one : diff.differences) {
-    out["differences"].push_back(json_of(one));
-  }
+  each_difference(report, [&](const CapturedDifference& one, const CauseReport* cause) {
+    out["differences"].push_back(json_of(one, cause));
+  });
   out["uncompared"] = Json::array();
   for (const Uncompared& one : diff.uncompared) {
     out["uncompared"].push_back({{"layer", one.layer}, {"why", one.why}});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/reports/json_value.h"
+#include "app/reports/report.h"
 #include "maskctl/inspect/diff/captured.h"
 
 namespace maskctl::app {
@@ -13,6 +14,7 @@ struct CapturedReport {
   std::string a, b;  // their SOURCEs
   Index layers_a = 0, layers_b = 0;
   CapturedDiff diff;
+  std::vector<CauseReport> causes;  // of the differences that have one, in their order
 };
 
 /// `all`: pipelines in full, however long.

@@ -33,6 +33,16 @@ maskctl -q convert gen:causal:n=4 --to mask -o m.safetensors
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 printf '{{"model_type": "llama", "num_hidden_layers": 2}}' > llama.json
 maskctl kit run --rule pair.open --json > kit.json
+maskctl -q convert gen:causal:n=9 --to runs -o a.npz:m.0.attn
+maskctl -q convert gen:window:keys=4,n=9 --to runs -o a.npz:m.1.attn
+maskctl -q convert gen:causal:n=9 --to runs -o a.npz:m.2.attn
+maskctl -q convert gen:causal:n=9 --to runs -o b.npz:m.0.attn
+maskctl -q convert gen:window:keys=5,n=9 --to runs -o b.npz:m.1.attn
+maskctl -q convert gen:causal:n=3 --to runs -o b.npz:m.2.attn
+maskctl -q convert gen:full:n=12 --to runs -o b.npz:m.3.attn
+maskctl -q convert gen:full:n=9 --to runs -o a.npz:m.3.attn
+maskctl -q convert gen:random:sparsity=0.5,n=64,seed=1 --to runs -o a.npz:m.4.attn
+maskctl -q convert gen:dilated:stride=3,n=64 --to runs -o b.npz:m.4.attn
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
 KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
@@ -54,6 +64,7 @@ diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
 diff gen:random:sparsity=0.5,n=64,seed=1 gen:dilated:stride=3,n=64
 diff least.npy inf.npy
 diff samples/hf_config.json llama.json
+diff a.npz b.npz
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5

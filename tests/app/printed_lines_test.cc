@@ -13,6 +13,7 @@
 #include "inspect/sentences/drawn_masks.h"
 #include "inspect/sentences/draws_asked.h"
 #include "inspect/sentences/info_lines.h"
+#include "inspect/sentences/lies.h"
 #include "inspect/sentences/recognise_lines.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -67,26 +68,6 @@ std::string written(const DrawnIds& ids, const Scratch& scratch) {
   write_array(q, ids.q, {.force = true});
   write_array(kv, ids.kv, {.force = true});
   return "q=" + q + ",kv=" + kv;
-}
-
-/// Returns the report with its n-th number increased by one, or its n-th word such as "open"
-/// exchanged for the opposite; nothing if it has fewer of these.
-std::optional<std::string> with_lie(const std::string& text, Index n) {
-  static const std::regex place(
-      R"(\b\d+\b|\bopen\b|\bclosed\b|only in A|only in B|\bquery\b|\bkey\b)");
-  std::sregex_iterator at(text.begin(), text.end(), place), end;
-  for (; n > 0 && at != end; --n) ++at;
-  if (at == end) return std::nullopt;
-  const std::string was = at->str();
-  const std::string now = was == "open"        ? "closed"
-                          : was == "closed"    ? "open"
-                          : was == "only in A" ? "only in B"
-                          : was == "only in B" ? "only in A"
-                          : was == "query"     ? "key"
-                          : was == "key"       ? "query"
-                                               : std::to_string(number_said(was) + 1);
-  return text.substr(0, static_cast<std::size_t>(at->position())) + now +
-         text.substr(static_cast<std::size_t>(at->position() + at->length()));
 }
 
 struct Tally {

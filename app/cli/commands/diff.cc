@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/commands/cause_report.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/commands/diff_captured.h"
 #include "app/cli/commands/diff_configs.h"
@@ -14,7 +15,6 @@
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"
 #include "app/session/captured.h"
-#include "app/session/chain_arrays.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
@@ -136,39 +136,6 @@ std::string first_text(const DiffReport& report) {
   return report.documents ? out + ", " + to_text(*report.documents) : out;
 }
 
-/// Writes the arrays that both masks' pipelines take as input to the file of --write, if one was
-/// given. If that fails, prints a note and returns false; the answer of the command stays the same.
-bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session& session) {
-  try {
-    return arrays.write({.force = options.force});
-  } catch (const Error& error) {
-    if (error.code() == Errc::kCancelled) throw;
-    session.note(fmt::format("the arrays of the pipelines are not written: {}", message_of(error)));
-    return false;
-  }
-}
-
-/// Prepares the cause of the differences for the report: names the arrays that its pipelines read,
-/// and writes them to the file of --write, if given.
-CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cause) {
-  CauseReport report{std::move(cause), false, {}, {}, {}, {}};
-  ChainArrays arrays("diff", options.dest);
-  if (report.cause.by_pipelines) {
-    arrays.name(report.cause.pipeline_a);
-    arrays.name(report.cause.pipeline_b);
-  }
-  const bool written = write_arrays(arrays, options, session);
-  if (!arrays.empty() && options.dest.empty()) {
-    session.note("the arrays of the pipelines are not written; --write diff.npz does it");
-  }
-  report.by_pipelines = report.cause.by_pipelines && (written || arrays.empty());
-  report.pipeline_a = to_text(report.cause.pipeline_a);
-  report.pipeline_b = to_text(report.cause.pipeline_b);
-  report.edit = to_text(report.cause.edit);
-  report.arrays = written ? arrays.sources() : std::vector<std::string>{};
-  return report;
-}
-
 /// A line for each batch and head that differs, but only the first kMostPlaneLines of them.
 std::string planes_text(const MaskDiff& diff) {
   std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
@@ -235,14 +202,18 @@ Figure figure_of(const Both& masks, const DiffReport& report) {
 
 /// Adds the cause of the differences to the report, or the reason why it could not be computed.
 void explain(const Both& masks, const DiffOptions& options, Session& session, DiffReport& report) {
+  std::vector<DiffCause> found;
   try {
     auto cause = diff_cause(masks.a, masks.b, report.diff, masks.chains);
-    if (cause) report.cause = cause_of(options, session, std::move(*cause));
+    if (cause) found.push_back(std::move(*cause));
   } catch (const Error& error) {
     if (error.code() == Errc::kCancelled) throw;
     report.no_cause = message_of(error);
   } catch (const std::bad_alloc&) {
     report.no_cause = "not enough memory to look for it";
+  }
+  for (CauseReport& one : cause_reports(std::move(found), options.dest, options.force, session)) {
+    report.cause = std::move(one);
   }
 }
 
@@ -260,15 +231,15 @@ void say_forms(const Both& masks, DiffReport& report) {
 
 /// Throws Error(kInvalidArgument) for options that are about the cells of two masks; `layers` says
 /// what is compared instead, `one` how one mask is named.
-void check_of_layers(const DiffOptions& options, bool takes_all, const char* layers,
+void check_of_layers(const DiffOptions& options, bool has_causes, const char* layers,
                      const char* one) {
   const bool of_cells = !options.source.transforms.empty() || options.show ||
-                        (options.all && !takes_all) || !options.output.empty() ||
-                        !options.dest.empty() || options.documents.given();
+                        !options.output.empty() || options.documents.given() ||
+                        (!has_causes && (options.all || !options.dest.empty()));
   if (!of_cells) return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("diff: two {} are compared by their layers, with {} alone; {}", layers,
-                          takes_all ? "--json and --all" : "--json", one));
+                          has_causes ? "--json, --all and --write" : "--json", one));
 }
 
 /// The answer about two SOURCEs that say the masks of several layers; nothing for masks.
@@ -282,16 +253,16 @@ std::optional<Answer> of_layers(const DiffOptions& options, Session& session) {
   if (a && b) {
     check_of_layers(options, true, "captured runs", "FILE:LAYER is the mask of a layer");
     return diff_captured_runs({options.a, read_captured(options.a, session)},
-                              {options.b, read_captured(options.b, session)}, options.json,
-                              options.all);
+                              {options.b, read_captured(options.b, session)},
+                              {options.json, options.all, options.dest, options.force}, session);
   }
   if (!a && !b) return std::nullopt;
   const std::string& run = a ? options.a : options.b;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: the masks of the layers of a captured run, and {} is none; name a "
-                          "layer, as {}:{}",
-                          run, a ? options.b : options.a, run,
-                          read_captured(run, session).front().name));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: the masks of the layers of a captured run, and {} is none; name a "
+                  "layer, as {}:{}",
+                  run, a ? options.b : options.a, run, read_captured(run, session).front().name));
 }
 
 Answer run(const DiffOptions& options, Session& session) {
@@ -304,10 +275,6 @@ Answer run(const DiffOptions& options, Session& session) {
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
   report.broadcast = broadcast_words(masks.a, masks.b);
   explain(masks, options, session, report);
-  if (!options.dest.empty() && (!report.cause || report.cause->arrays.empty())) {
-    session.note(
-        fmt::format("{} is not written: no pipeline of a cause reads arrays", options.dest));
-  }
   say_forms(masks, report);
   report.leaks = leaks_of(masks, options);
   if (masks.documents && report.diff.first) {

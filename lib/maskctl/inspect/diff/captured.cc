@@ -16,7 +16,10 @@ namespace {
 constexpr Index kMostBytes = Index{4} << 30;  // of the runs of masks that are joined
 
 /// The positions of the queries.
-Range queries_of(const Mask& mask) { return {mask.keys() - mask.queries(), mask.keys()}; }
+Range queries_of(const Mask& mask) {
+  const Index before = std::max<Index>(mask.keys() - mask.queries(), 0);
+  return {before, before + mask.queries()};
+}
 
 bool is_short(const Mask& mask) { return mask.queries() < mask.keys(); }
 
@@ -58,14 +61,6 @@ Mask joined_masks(std::span<const Mask> masks) {
   });
 }
 
-/// The masks of a layer in the order of positions, joined to one where they follow each other.
-std::vector<Mask> in_sequence(const std::vector<Mask>& masks) {
-  std::vector<Mask> sorted = masks;
-  std::ranges::stable_sort(sorted, {}, [](const Mask& mask) { return queries_of(mask).begin; });
-  if (masks.empty() || !follow_each_other(sorted)) return masks;
-  return {joined_masks(sorted)};
-}
-
 struct Pair {
   Mask a, b;
 };
@@ -89,7 +84,8 @@ Mask cut(const Mask& mask, Range queries) {
   const Index before = queries_of(mask).begin;
   if (queries == queries_of(mask)) return mask;
   return sliced(mask, {0, mask.batch()}, {0, mask.heads()},
-                {queries.begin - before, queries.end - before}, {0, queries.end});
+                {queries.begin - before, queries.end - before},
+                {0, std::min(queries.end, mask.keys())});
 }
 
 /// Whether one of these queries sees a key behind the last of them, which the other run lacks.
@@ -131,9 +127,9 @@ class Comparison {
       }
     }
     if (out_.only_a.size() == a.size()) {
-      throw Error(Errc::kInvalidArgument,
-                  fmt::format("no layer is in both runs: A has {}, B has {}", first_of(a),
-                              first_of(b)));
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("no layer is in both runs: A has {}, B has {}", first_of(a), first_of(b)));
     }
   }
 
@@ -156,8 +152,8 @@ class Comparison {
                                   "in B have queries at the same positions",
                                   of_a.size(), of_b.size()));
     }
-    out_.by_last_tokens |= std::ranges::any_of(a.masks, is_short) ||
-                           std::ranges::any_of(b.masks, is_short);
+    out_.by_last_tokens |=
+        std::ranges::any_of(a.masks, is_short) || std::ranges::any_of(b.masks, is_short);
     for (const Pair& pair : *pairs) {
       if (!equal(a, pair)) return;
     }
@@ -174,7 +170,8 @@ class Comparison {
                                positions_text(a), positions_text(b)));
       return true;
     }
-    if (!broadcasts(a.batch(), b.batch()) || !broadcasts(a.heads(), b.heads())) {
+    const bool same_keys = std::min(a.keys(), common.end) == std::min(b.keys(), common.end);
+    if (!same_keys || !broadcasts(a.batch(), b.batch()) || !broadcasts(a.heads(), b.heads())) {
       leave(layer, fmt::format("{} in A, {} in B", shape_text(a), shape_text(b)));
       return true;
     }
@@ -221,6 +218,13 @@ class Comparison {
 };
 
 }  // namespace
+
+std::vector<Mask> in_sequence(const std::vector<Mask>& masks) {
+  std::vector<Mask> sorted = masks;
+  std::ranges::stable_sort(sorted, {}, [](const Mask& mask) { return queries_of(mask).begin; });
+  if (masks.empty() || !follow_each_other(sorted)) return masks;
+  return {joined_masks(sorted)};
+}
 
 Cell CapturedDifference::first() const {
   Cell out = diff.first.value_or(Cell{});

@@ -12,12 +12,16 @@
 namespace maskctl {
 
 /// What was captured of one layer: its distinct masks. The queries of a mask [B,H,Q,K] are the last
-/// Q of K tokens, so that query i is at position K - Q + i.
+/// Q of K tokens: query i is at position K - Q + i, or at i where there are more queries than keys.
 struct CapturedLayer {
   std::string name;  // "model.layers.0.self_attn"
   std::vector<Mask> masks;
   std::string unread;  // why a mask of it was not read; empty if all were
 };
+
+/// The masks of a layer: one, where their queries follow each other, as those of a prompt and of
+/// the tokens generated behind it; else as they are.
+std::vector<Mask> in_sequence(const std::vector<Mask>& masks);
 
 /// Layers of one name whose masks differ in the same way.
 struct CapturedDifference {
@@ -51,10 +55,10 @@ struct CapturedDiff {
   Answer answer() const;
 };
 
-/// Masks of a layer whose queries follow each other, as of a prompt and the tokens generated behind
-/// it, count as one. Where a layer had several masks for one position, as of several batches, those
-/// of both runs are compared in their order, or with the only one of the other run; where neither
-/// can be, the layer is not compared. Throws Error(kInvalidArgument) if no layer is in both runs.
+/// Compares masks in_sequence(). Where a layer had several masks for one position, as of several
+/// batches, those of both runs are compared in their order, or with the only one of the other run;
+/// where neither can be, the layer is not compared. Throws Error(kInvalidArgument) if no layer is
+/// in both runs.
 CapturedDiff diff_captured(std::span<const CapturedLayer> a, std::span<const CapturedLayer> b);
 
 }  // namespace maskctl
