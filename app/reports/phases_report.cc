@@ -186,7 +186,8 @@ std::string caches_text() {
   for (const CacheRow* row : cache_rows()) {
     const std::string of = row->library.empty() ? "" : fmt::format(", {}", row->library);
     const std::string family = row->family.empty() ? "" : fmt::format(", one of {}", row->family);
-    out += fmt::format("{}{}{}: layers {}\n", row->name, of, family, layers_served(*row));
+    const std::string holder = row->holder.empty() ? "" : fmt::format(", in {}", row->holder);
+    out += fmt::format("{}{}{}{}: layers {}\n", row->name, of, family, holder, layers_served(*row));
     out += fmt::format("  {}\n", example_of(*row));
     if (!row->source.empty()) out += fmt::format("  read: {}\n", row->source);
     if (!row->note.empty()) out += fmt::format("  note: {}\n", row->note);
@@ -199,6 +200,7 @@ Json caches_json() {
   for (const CacheRow* row : cache_rows()) {
     rows.push_back({{"name", row->name},
                     {"family", row->family},
+                    {"holder", row->holder},
                     {"library", row->library},
                     {"layers", layers_served(*row)},
                     {"keeps", example_of(*row)},

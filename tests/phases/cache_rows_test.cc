@@ -74,6 +74,38 @@ TEST_CASE("chunked layers keep their chunk in the caches of sliding ones", "[pha
   }
 }
 
+TEST_CASE("caches of full layers serve a layer with a window when they are named", "[phases]") {
+  CacheSizes sizes;
+  sizes.window = 12;
+  sizes.page = 4;
+  for (const CacheRow* row : cache_rows()) {
+    if (!row->full || row->make == nullptr) continue;
+    CAPTURE(row->name);
+    CHECK(judge_phases(declared(sizes), cache_of(*row, sizes), {}).holds());
+  }
+}
+
+TEST_CASE("caches are known by the class that holds them, for layers that it holds", "[phases]") {
+  CacheSizes window;
+  window.window = 12;
+  CHECK(read_caches("DynamicCache", window).front().name == "DynamicSlidingWindowLayer");
+  CHECK(read_caches("DynamicCache", {}).front().name == "DynamicLayer");
+  CHECK(read_caches("offloaded_static", {}).front().name == "StaticLayer-offloaded");
+  CHECK(read_caches("MtpCache", window).front().last == 11);
+  CHECK(read_caches("MtpCache", {}).front().last == Cache::kAll);
+  CHECK_THROWS_WITH(read_caches("QuantizedCache", window),
+                    "QuantizedCache has no cache for a layer with a window: name another");
+  CHECK_THROWS_AS(read_caches("DFlashCache", {}), Error);
+}
+
+TEST_CASE("a cache that keeps all tokens has room for them", "[phases]") {
+  const Mask mask = declared({});
+  CHECK(judge_phases(mask, read_caches("StaticLayer:slots=80", {}).front(), {}).holds());
+  CHECK_THROWS_WITH(judge_phases(mask, read_caches("StaticLayer:slots=79", {}).front(), {}),
+                    "StaticLayer keeps all tokens in 79 slots, which have no room for 80 tokens: "
+                    "expected no more tokens, or more slots");
+}
+
 TEST_CASE("sinks of mlx-lm's rotating cache are lost in chunks of a prompt, and not in decoding",
           "[phases]") {
   const Index n = 64;

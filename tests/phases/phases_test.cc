@@ -84,7 +84,7 @@ Cache drawn_cache(Random& random, Index n) {
   if (out.order == Cache::Order::kRing && (out.page > 1 || out.last >= Cache::kAll)) {
     out.order = Cache::Order::kTime;
   }
-  if (draw(random, 0, 2) == 0) out.slots = draw(random, 1, n + 2);
+  if (draw(random, 0, 2) == 0) out.slots = draw(random, out.last >= Cache::kAll ? n : 1, n + 2);
   out.several = drawn_slot_mask(random, n);
   out.one = draw(random, 0, 1) == 0 ? out.several : drawn_slot_mask(random, n);
   if (draw(random, 0, 2) > 0) {  // more often right than by chance

@@ -190,3 +190,21 @@ def test_a_running_model_and_caches_that_are_wrong(llama):
         maskctl.phases(llama)
     with pytest.raises(Error):
         maskctl.phases(llama, tokens, cache="round")
+
+
+def test_prompts_and_caches_that_make_no_sense(llama):
+    import torch
+
+    tokens = list(range(3, 12))
+    assert maskctl.phases(llama, tokens, cache="DynamicCache", chunks=(4,), new_tokens=0)
+    for wrong, options, said in (
+            ([[1, 2], [3]], {}, "is no array"), ("hello", {}, "is no array"), ([], {}, "expected token ids"), ([tokens, tokens], {}, "(2, 9)"),
+            ({"input_ids": torch.tensor([tokens]), "attention_mask": torch.tensor([[0] + [1] * 8])}, {}, "has padding"),
+            (tokens, dict(chunks=4), "chunks=4: expected whole numbers"), (tokens, dict(chunks="4"), "expected whole numbers"),
+            (tokens, dict(chunks=(0,)), "expected whole numbers"), (tokens, dict(cache=lambda: None), "made None"),
+            (tokens, dict(cache="quantized"), "transformers makes none for this model"), (tokens, dict(new_tokens=-1), "expected 0 or more")):
+        with pytest.raises(Error) as error:
+            maskctl.phases(llama, wrong, **options)
+        assert said in str(error.value) and "\n" not in str(error.value)
+    with pytest.raises(Error, match="none of transformers"):
+        maskctl.phases(torch.nn.Linear(3, 3), tokens)

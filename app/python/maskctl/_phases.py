@@ -41,17 +41,28 @@ def phases(subject, prompt=None, *, cache=None, chunks=None, length=None, **opti
         options["length"] = length
     if callable(cache):
         mask = subject if isinstance(subject, Mask) else _whole(subject, length)
-        sizes = (mask.shape[-1], 1, 7) if chunks is None else chunks
+        sizes = sizes_of(chunks, (mask.shape[-1], 1, 7))
         options.pop("length", None)
         positions, queries, opened = _asked(cache, mask.shape[-1], sizes)
         if opened is not None:
             options["open"] = opened
         return run("phases", mask, positions=positions, queries=queries, **options)
     if chunks is not None:
-        options["chunk"] = "+".join(str(operator.index(one)) for one in chunks)
+        options["chunk"] = "+".join(map(str, sizes_of(chunks, ())))
     if cache is not None and not _is_words(cache):
         return run("phases", subject, positions=_arrays.host("cache", cache)[0], **options)
     return run("phases", subject, **({} if cache is None else {"cache": cache}), **options)
+
+
+def sizes_of(chunks, usual):
+    """The sizes of chunks, or the usual ones where none are given."""
+    try:
+        sizes = [operator.index(one) for one in (usual if chunks is None else chunks)]
+    except TypeError:
+        sizes = [0]
+    if any(size < 1 for size in sizes):
+        raise Error(f"phases: chunks={chunks!r}: expected whole numbers from 1 on, as (1, 7, 64)")
+    return sizes
 
 
 def _is_model(subject):
@@ -78,8 +89,6 @@ def _asked(cache, tokens, sizes):
     """What a function says of each step of prompts in chunks of these sizes."""
     steps = []
     for size in sizes:
-        if operator.index(size) < 1:
-            raise Error(f"phases: chunks of {size}: expected whole numbers from 1 on")
         steps += [(cached, min(size, tokens - cached)) for cached in range(0, tokens, size)]
     held, opened = [], []
     for cached, queries in steps:

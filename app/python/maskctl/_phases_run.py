@@ -13,6 +13,7 @@ import torch
 from maskctl._answer import Record, run
 from maskctl._mask import Mask
 from maskctl._native import Error, printable
+from maskctl._phases import sizes_of
 from maskctl._rows import Run
 from maskctl._watch import capture
 
@@ -22,9 +23,7 @@ def of_model(model, prompt, *, cache=None, chunks=None, new_tokens=32):
     new_tokens = operator.index(new_tokens)
     if new_tokens < 0:
         raise Error(f"phases: new_tokens={new_tokens}: expected 0 or more")
-    sizes = [operator.index(one) for one in ((1, 7, 64) if chunks is None else chunks)]
-    if any(size < 1 for size in sizes):
-        raise Error(f"phases: chunks={tuple(sizes)}: expected whole numbers from 1 on")
+    sizes = sizes_of(chunks, (1, 7, 64))
     total = tokens.shape[1] + new_tokens
     steps = Steps(model)
     was_training = model.training
@@ -44,14 +43,23 @@ def of_model(model, prompt, *, cache=None, chunks=None, new_tokens=32):
 def _prompt(prompt, model):
     if prompt is None:
         raise Error("phases: a model needs a prompt, as maskctl.phases(model, tokens)")
+    padding = None
     if hasattr(prompt, "keys"):
-        prompt = prompt["input_ids"]
-    tokens = torch.as_tensor(prompt)
+        padding, prompt = prompt.get("attention_mask"), prompt["input_ids"]
+    try:
+        tokens = torch.as_tensor(prompt)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Error(f"phases: a prompt of type {type(prompt).__name__} is no array: {error}; expected token ids [T] or [1, T]") from None
     tokens = tokens[None] if tokens.ndim == 1 else tokens
     if tokens.ndim != 2 or tokens.shape[0] != 1 or tokens.shape[1] < 1 or tokens.is_floating_point():
         raise Error(f"phases: a prompt of {tokens.dtype} {tuple(tokens.shape)}; expected token ids [T] or [1, T]")
+    if padding is not None and not bool(torch.as_tensor(padding).all()):
+        raise Error("phases: the prompt has padding, by its attention_mask; expected one prompt without padding")
     device = next((one.device for one in model.parameters()), None)
     return tokens.to(device)
+
+
+_NAMES = {"DynamicCache": "dynamic", "StaticCache": "static", "QuantizedCache": "quantized"}
 
 
 def _cache(cache, model, total):
@@ -59,18 +67,24 @@ def _cache(cache, model, total):
     if cache is not None and not isinstance(cache, str):
         if not callable(cache):
             raise Error("phases: cache= is a function that makes a new cache for each run, or dynamic, static or quantized")
-        return cache()
+        made = cache()
+        if made is None:
+            raise Error("phases: cache= made None; expected a function that makes a new cache for each run")
+        return made
     utils = sys.modules.get("transformers.cache_utils")
-    if utils is None:
+    if utils is None or not hasattr(model, "config"):
         raise Error("phases: the model is none of transformers; give cache=, a function that makes its cache")
     text = model.config.get_text_config(decoder=True)
     makers = {"dynamic": lambda: utils.DynamicCache(config=text),
               "static": lambda: utils.StaticCache(config=text, max_cache_len=total),
               "quantized": lambda: utils.QuantizedCache(backend="fp8", config=text)}
-    name = cache or "dynamic"
+    name = _NAMES.get(cache, cache or "dynamic")
     if name not in makers:
         raise Error(f"phases: cache={name!r}: expected {', '.join(makers)}, or a function that makes one")
-    return makers[name]()
+    try:
+        return makers[name]()
+    except (TypeError, ValueError) as error:
+        raise Error(f"phases: cache={name!r}: transformers makes none for this model: {error}") from None
 
 
 def _generated(model, tokens, new_tokens, cache, steps):

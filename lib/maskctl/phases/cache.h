@@ -43,7 +43,8 @@ struct Cache {
   /// time, without gaps. kRing: tokens but the sinks take turns in as many slots as one step of one
   /// token reads; steps of several tokens that read what was kept are in the order of time.
   enum class Order : std::uint8_t { kPosition, kTime, kRing } order = Order::kPosition;
-  Index slots = 0;  // which exist whether they hold tokens or not; 0: none but those that do
+  Index slots = 0;  // which exist whether they hold tokens or not; 0: none but those that do. Where
+                    // all tokens are kept, there is no room for more than these
   bool chunks_read = true;  // false: the source was not read for prompts in chunks
   SlotMask several, one;    // in steps of several tokens, and of one
   /// What is kept once tokens that were written are taken back. kExact: what was kept without them.

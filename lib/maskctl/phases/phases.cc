@@ -37,6 +37,13 @@ void check(const Mask& mask, const Cache& cache, const PhasesQuery& query) {
   if (cache.last == 0 && cache.reads == Cache::Reads::kWritten) {
     refuse_query("a cache that is read once it is written keeps its own token: expected 1 or more");
   }
+  if (cache.last >= Cache::kAll && cache.slots > 0 && cache.slots < mask.queries()) {
+    refuse_query(
+        fmt::format("{} keeps all tokens in {}, which have no room for {}: expected no "
+                    "more tokens, or more slots",
+                    cache.name.empty() ? "a cache" : cache.name, counted(cache.slots, "slot"),
+                    counted(mask.queries(), "token")));
+  }
   for (const Index chunk : query.chunks) {
     if (chunk < 2)
       refuse_query(fmt::format("chunks of {}: expected 2 or more", counted(chunk, "token")));

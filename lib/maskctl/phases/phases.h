@@ -67,7 +67,8 @@ struct PhasesVerdict {
 /// the tokens that are cached, and with those that are written, so that the rows of a query that
 /// begins the largest chunk and of one that ends it enclose all others. What is masked by slots is
 /// judged for the chunks of the query, from 0 on. Throws Error(kShape) for a mask with other
-/// queries than keys or none, Error(kInvalidArgument) for a query or a cache that makes no sense.
+/// queries than keys or none, Error(kInvalidArgument) for a query or a cache that makes no sense,
+/// and for a cache that keeps all tokens and has fewer slots.
 PhasesVerdict judge_phases(const Mask& mask, const Cache& cache, const PhasesQuery& query);
 
 }  // namespace maskctl

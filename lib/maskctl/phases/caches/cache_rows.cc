@@ -149,6 +149,12 @@ std::vector<Setting> settings_of(std::string_view text) {
   return out;
 }
 
+const char* kind_text(LayerKind kind) {
+  return kind == LayerKind::kFull      ? "that sees all keys before it"
+         : kind == LayerKind::kSliding ? "with a window"
+                                       : "with chunks";
+}
+
 }  // namespace
 
 CacheSizes sizes_of(const Chain& chain) {
@@ -181,19 +187,22 @@ std::vector<const CacheRow*> cache_rows() {
 std::vector<const CacheRow*> rows_named(std::string_view name, LayerKind kind) {
   std::vector<const CacheRow*> out;
   std::vector<std::string_view> names;
+  const auto add = [&names](std::string_view one) {
+    if (!one.empty() && std::ranges::find(names, one) == names.end()) names.push_back(one);
+  };
   for (const CacheRow* row : cache_rows()) {
     if (row->name == name) return {row};
-    if (!row->family.empty() && row->family == name && row->serves(kind)) out.push_back(row);
-    if (std::ranges::find(names, row->family) == names.end() && !row->family.empty()) {
-      names.push_back(row->family);
-    }
+    const bool is_one = !name.empty() && (row->family == name || row->holder == name);
+    if (is_one && row->serves(kind)) out.push_back(row);
+    add(row->family);
+    add(row->holder);
   }
   if (!out.empty()) return out;
   if (std::ranges::find(names, name) != names.end()) {
-    refuse(fmt::format("{} has no cache for such a layer: name another", name));
+    refuse(fmt::format("{} has no cache for a layer {}: name another", name, kind_text(kind)));
   }
-  for (const CacheRow* row : cache_rows()) names.push_back(row->name);
-  refuse(fmt::format("unknown cache {}: expected one of {}", shown(name), joined(names, ", ")));
+  for (const CacheRow* row : cache_rows()) add(row->name);
+  refuse(fmt::format("unknown cache '{}': expected one of {}", shown(name), joined(names, ", ")));
 }
 
 Cache cache_of(const CacheRow& row, const CacheSizes& sizes) {

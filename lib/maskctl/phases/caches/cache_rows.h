@@ -29,8 +29,10 @@ CacheSizes sizes_of(const Chain& chain);
 LayerKind kind_of(const CacheSizes& sizes);
 
 struct CacheRow {
-  std::string_view name;     // the class, or a word for caches of no library
-  std::string_view family;   // what --cache calls all caches of a library together; "" for none
+  std::string_view name;    // the class, or a word for caches of no library
+  std::string_view family;  // what --cache calls all caches of a library together; "" for none
+  std::string_view holder =
+      {};                    // the class of caches that holds such layers, or another name of it
   std::string_view library;  // with its version, or its commit; "" for caches of no library
   std::string_view source;   // the files and functions that were read
   std::string_view note = {};
@@ -45,8 +47,8 @@ struct CacheRow {
 
 /// All rows, those of no library first.
 std::vector<const CacheRow*> cache_rows();
-/// The rows that a name stands for: one by its name, or those of a family that serve a kind of
-/// layer. Throws Error(kInvalidArgument), which names all, for an unknown name.
+/// The rows that a name stands for: one by its name, or those of a family or holder that serve a
+/// kind of layer. Throws Error(kInvalidArgument), which names all, for an unknown name.
 std::vector<const CacheRow*> rows_named(std::string_view name, LayerKind kind);
 
 /// The cache of a row. Throws Error(kInvalidArgument) where a size is missing, and for a row that

@@ -21,6 +21,11 @@ constexpr Index before(const CacheSizes& sizes) {
 constexpr SlotMask local_mask(const CacheSizes& sizes) {
   return sizes.window ? window_of(sizes) : kDeclared;
 }
+/// The mask of any layer: a library masks what a layer sees by its window or its chunk, whatever
+/// its cache keeps.
+constexpr SlotMask layer_mask(const CacheSizes& sizes) {
+  return sizes.window || sizes.chunk ? local_mask(sizes) : kCausal;
+}
 /// A cache that keeps all tokens.
 inline Cache all_tokens(SlotMask mask) {
   Cache out;

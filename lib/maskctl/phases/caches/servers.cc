@@ -7,13 +7,13 @@ namespace servers_rows {
 using Order = Cache::Order;
 using Rollback = Cache::Rollback;
 
-Cache causal_pages(const CacheSizes& sizes) {
-  Cache out = all_tokens(kCausal);
+Cache all_pages(const CacheSizes& sizes) {
+  Cache out = all_tokens(layer_mask(sizes));
   out.page = sizes.page;
   return out;
 }
 
-Cache llama(const CacheSizes&) { return all_tokens(kCausal); }
+Cache llama(const CacheSizes& sizes) { return all_tokens(layer_mask(sizes)); }
 
 /// A cell is taken again once the next token of its sequence would not see it.
 Cache llama_window(const CacheSizes& sizes) {
@@ -36,7 +36,7 @@ Cache chunk_pages(const CacheSizes& sizes) {
 }
 
 Cache unread_pages(const CacheSizes& sizes) {
-  Cache out = causal_pages(sizes);
+  Cache out = all_pages(sizes);
   out.rollback = Rollback::kUnread;
   return out;
 }
@@ -59,8 +59,16 @@ Cache tensorrt_streaming(const CacheSizes& sizes) {
   return out;
 }
 
+/// The mask of its kernels is by positions. Chunks of a prompt were not read.
+Cache tensorrt_pages(const CacheSizes& sizes) {
+  Cache out = sizes.window ? window_pages(sizes) : unread_pages(sizes);
+  out.chunks_read = false;
+  return out;
+}
+
 constexpr std::string_view kLlama = "llama.cpp 02c28f53", kVllm = "vLLM 002f3491",
-                           kSglang = "SGLang, read 2026-12", kTensorRt = "TensorRT-LLM 3105370b";
+                           kSglang = "SGLang, read 2026-12", kTensorRt = "TensorRT-LLM 2a9abd95",
+                           kTensorRtDocs = "TensorRT-LLM 3105370b";
 
 constexpr CacheRow kRows[] = {
     {.name = "llama_kv_cache",
@@ -82,7 +90,7 @@ constexpr CacheRow kRows[] = {
      .library = kVllm,
      .source = "vllm/v1/core/single_type_kv_cache_manager.py: FullAttentionManager",
      .full = true,
-     .make = causal_pages},
+     .make = all_pages},
     {.name = "SlidingWindowManager",
      .family = "vllm",
      .library = kVllm,
@@ -114,22 +122,37 @@ constexpr CacheRow kRows[] = {
     {.name = "tensorrt-llm-pages",
      .family = "tensorrt-llm",
      .library = kTensorRt,
-     .source = "docs/source/legacy/advanced/gpt-attention.md: Paged KV Cache",
-     .note = "from its documentation: its kernels were not read",
+     .source = "cpp/tensorrt_llm/kernels/decoderMaskedMultiheadAttention/"
+               "decoderMaskedMultiheadAttentionTemplate.h; at 89fd9b74 "
+               "cpp/kernels/fmha_v2/src/fmha/warpspec/epilogue.h: apply_alibi_and_mask()",
      .full = true,
-     .make = unread_pages},
-    {.name = "tensorrt-llm-cyclic",
+     .make = tensorrt_pages},
+    {.name = "tensorrt-llm-swa-pages",
      .family = "tensorrt-llm",
      .library = kTensorRt,
+     .source = "cpp/tensorrt_llm/kernels/decoderMaskedMultiheadAttention/"
+               "decoderMaskedMultiheadAttentionTemplate.h: kv_token_start_offset; at 89fd9b74 "
+               "cpp/kernels/fmha_v2/src/fmha/warpspec/epilogue.h: "
+               "compute_sliding_window_or_chunk_start(); at b35ac1b6 "
+               "cpp/tensorrt_llm/batch_manager/kvCacheManager.cpp: adjustBlocksIfNeeded() of "
+               "WindowBlockManager",
+     .note = "its max_attention_window has the query's own key",
+     .sliding = true,
+     .make = tensorrt_pages},
+    {.name = "tensorrt-llm-cyclic",
+     .family = "",
+     .library = kTensorRtDocs,
      .source = "docs/source/legacy/advanced/gpt-attention.md: Cyclic (Rolling Buffer) KV Cache",
-     .note = "from its documentation: its kernels, and chunks of a prompt, were not read",
+     .note = "of older versions, from their documentation: kernels, and chunks of a prompt, were "
+             "not read",
      .sliding = true,
      .make = tensorrt_cyclic},
     {.name = "tensorrt-llm-streaming",
      .family = "",
-     .library = kTensorRt,
+     .library = kTensorRtDocs,
      .source = "docs/source/legacy/advanced/gpt-attention.md: StreamingLLM",
-     .note = "from its documentation; rotary positions are those of slots there",
+     .note = "from its documentation; rotary positions are those of slots there, and "
+             "kvCacheManager.cpp of b35ac1b6 refuses it",
      .sliding = true,
      .make = tensorrt_streaming},
 };
