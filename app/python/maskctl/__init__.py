@@ -24,13 +24,14 @@ _HOMES = {
     "phases": "_phases",
     "run": "_answer",
     "see": "_see",
-    "split_outputs": "_run_diff",
+    "split_logits": "_split",
+    "split_outputs": "_split",
     "version": "_native",
     "watch": "_watch",
 }
 
 __all__ = ["Answer", "AttentionMaskVisualizer", "CheckAnswer", "DiffAnswer", "Error", "Mask", "Record", "VerifyAnswer",
-           "audit_flex", "capture", "mutants", "phases", "run", "see", "split_outputs", "version",
+           "audit_flex", "capture", "mutants", "phases", "run", "see", "split_logits", "split_outputs", "version",
            "watch"]
 
 

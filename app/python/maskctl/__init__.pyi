@@ -564,6 +564,7 @@ class Call:
     times: int
     applied: str
     obeys: bool | None
+    held: Any
 
 class Checks:
     def __iter__(self) -> Iterator[tuple[Mask, Answer]]: ...
@@ -576,20 +577,8 @@ class Run(Seen):
     def calls(self) -> list[Call]: ...
     def table(self) -> str: ...
     def check(self, **options: Any) -> Checks: ...
-    def diff(self, other: Run) -> RunDiff: ...
+    def diff(self, other: Run | str | PathLike[str]) -> Answer: ...
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None: ...
-
-class LayerDiff:
-    layers: list[str]
-    answer: DiffAnswer
-    first: tuple[int, int, str]
-
-class RunDiff:
-    equal: list[str]
-    differences: list[LayerDiff]
-    only: list[str]
-    notes: list[str]
-    def __bool__(self) -> bool: ...
 
 class Split:
     whole: float
@@ -607,6 +596,14 @@ def split_outputs(
     scale: float | None = None,
 ) -> Split: ...
 
+class LogitSplit:
+    mask: tuple[float, float]
+    whole: tuple[float, float] | None
+    rest: tuple[float, float] | None
+    layers: dict[str, tuple[float, float]]
+    notes: list[str]
+
+def split_logits(model: Any, inputs: Any, other: Run | str | PathLike[str], *, logits: Any = None) -> LogitSplit: ...
 def audit_flex(
     mask_mod: Any, block_mask: Any, q: _Array, k: _Array, v: _Array, out: _Array, *, scale: float | None = None
 ) -> Answer: ...

@@ -1,99 +1,14 @@
-"""Two runs that were captured, of a trainer and a sampler say, compared layer by layer and position by position."""
+"""How much of a difference of two stacks is mask, and how much is left: of the outputs of a layer, and of logits."""
 
 import dataclasses
+import inspect
+import os
 
 import numpy as np
 
-from maskctl._mask import Mask
-from maskctl._native import Error, printable
-
-
-@dataclasses.dataclass
-class LayerDiff:
-    """Layers whose masks differ in the same way. answer: what Mask.diff() says, A being the mask of the first run;
-    first: (query, key, the run in which it is open, "A" or "B"), by positions."""
-
-    layers: list
-    answer: object
-    first: tuple
-
-
-class RunDiff:
-    """The answer of run.diff(other): true if each layer has the same mask in both runs. `differences` has a LayerDiff
-    for each way in which masks differ, `only` the layers that one run lacks, `notes` what was not compared."""
-
-    def __init__(self, a, b):
-        self.equal, self.differences, self.only, self.notes = [], [], [], []
-        for layer in a.layers:
-            if layer in b.layers:
-                self._compare(layer, a, b)
-        self.only = [layer for layer in a.layers if layer not in b.layers] + [layer for layer in b.layers if layer not in a.layers]
-        for run, name in ((a, "A"), (b, "B")):
-            self.notes += [f"{layer} was not read in {name}: {why}" for layer, why in run.unread.items()]
-        if not self.equal and not self.differences:
-            raise Error("diff: no layer was read in both runs")
-
-    def _compare(self, layer, a, b):
-        masks = a._of_layer[layer], b._of_layer[layer]
-        if 1 in map(len, masks):
-            pairs = [(one, other) for one in masks[0] for other in masks[1]]
-        elif len(masks[0]) == len(masks[1]):
-            pairs = list(zip(*masks))
-        else:
-            self.notes.append(f"of {layer} the last masks alone were compared: {len(masks[0])} in A, {len(masks[1])} in B")
-            pairs = [(masks[0][-1], masks[1][-1])]
-        for one, other in pairs:
-            mask_a, mask_b, moved = _aligned(one, other)
-            if mask_a is None:
-                self.notes.append(f"{layer} was not compared: {moved}")
-                return
-            answer = mask_a.diff(mask_b)
-            if not answer:
-                self._add(layer, answer, moved)
-                return
-        self.equal.append(layer)
-
-    def _add(self, layer, answer, moved):
-        first = answer.first
-        place = (first["query"] + moved, first["key"], first["open_in"].upper())
-        known = next((one for one in self.differences if one.answer.text == answer.text), None)
-        if known is None:
-            self.differences.append(LayerDiff([layer], answer, place))
-        else:
-            known.layers.append(layer)
-
-    def __bool__(self):
-        return not (self.differences or self.only or self.notes)
-
-    def __str__(self):
-        lines = []
-        for one in self.differences:
-            query, key, where = one.first
-            more = f" and {len(one.layers) - 1} more" if len(one.layers) > 1 else ""
-            lines.append(f"{one.layers[0]}{more}: the masks differ first at query {query}, key {key}, which is open in {where}")
-            lines += [f"    {line}" for line in one.answer.text.splitlines()]
-        if self.only:
-            lines.append(f"{self.only[0]}{f' and {len(self.only) - 1} more' if len(self.only) > 1 else ''}: in one run only")
-        lines += [f"note: {note}" for note in self.notes]
-        if self.equal:
-            lines.append(f"{len(self.equal)} layer{'s have' if len(self.equal) > 1 else ' has'} the same mask in both runs"
-                         + ("; what else differs is beside the masks, as rounding is" if self else ""))
-        return "\n".join(map(printable, lines))
-
-    __repr__ = __str__
-
-
-def _aligned(a, b):
-    """Both masks, cut to the positions that both have, and the position of their first query. Queries are the last
-    tokens of the keys of a run."""
-    if a.shape[2:] == b.shape[2:]:
-        return a, b, a.shape[3] - a.shape[2]
-    begin = max(one.shape[3] - one.shape[2] for one in (a, b))
-    end = min(one.shape[3] for one in (a, b))
-    if begin >= end:
-        return None, None, f"queries {a.shape[3] - a.shape[2]}-{a.shape[3] - 1} in A, {b.shape[3] - b.shape[2]}-{b.shape[3] - 1} in B"
-    cut = [one[:, :, begin - (one.shape[3] - one.shape[2]):end - (one.shape[3] - one.shape[2]), :end] for one in (a, b)]
-    return *cut, begin
+from maskctl import _native
+from maskctl._mask import Mask, _named
+from maskctl._native import Error
 
 
 @dataclasses.dataclass
@@ -134,3 +49,159 @@ def _attended(scores, value, mask):
     weights = np.exp(masked - np.where(np.isfinite(top), top, 0))
     total = weights.sum(-1, keepdims=True)
     return np.einsum("bhqk,bkhd->bqhd", weights / np.where(total > 0, total, 1), value)
+
+
+@dataclasses.dataclass
+class LogitSplit:
+    """How much of the difference of the logits of two stacks is mask. Each is (root mean square, mean over positions of
+    the KL divergence of what the next token is): `mask` of what the masks of B alone make of the logits of A's model,
+    `whole` and `rest` of the difference from the logits of B, and of what is left of it with the masks of B; None
+    without these. `layers` has the same of the mask of each layer that differs, alone."""
+
+    mask: tuple
+    whole: tuple | None
+    rest: tuple | None
+    layers: dict
+    notes: list
+
+    def __str__(self):
+        said = {name: f"{one[0]:.3g} (KL {one[1]:.3g})" for name, one in
+                {"mask": self.mask, "whole": self.whole, "rest": self.rest, **self.layers}.items() if one is not None}
+        if not self.layers:
+            lines = ["no mask of a layer differs" + (f"; logits differ by {said['whole']} beside the masks" if self.whole else "")]
+        elif self.whole:
+            lines = [f"logits differ by {said['whole']}; the masks of B alone change them by {said['mask']}, and with them "
+                     f"{said['rest']} is left"]
+        else:
+            lines = [f"the masks of B change the logits by {said['mask']}"]
+        lines += [f"    {layer} alone: {said[layer]}" for layer in self.layers]
+        return "\n".join(map(_native.printable, lines + [f"note: {note}" for note in self.notes]))
+
+    __repr__ = __str__
+
+
+def split_logits(model, inputs, other, *, logits=None):
+    """How much of the difference in logits of two stacks is mask: a model of torch (A) runs on its inputs, token ids or a
+    dict of them, as it is, and with the masks of another run (B), captured or the file of one, in the place of its own:
+    all of them, and each that differs alone. logits: those of B for the same tokens, [B, T, V]. Weights and kernels are
+    A's throughout, so that what is left is rounding, weights, and whatever else the stacks do not share.
+
+    Masks are given to the attention layers as the argument attention_mask, and what each layer then applies is captured
+    and compared with what it was given: where that differs, nothing is said."""
+    import torch
+
+    from maskctl._rows import Run
+
+    if not isinstance(model, torch.nn.Module):
+        raise Error(f"split_logits: a {type(model).__name__} is no torch.nn.Module")
+    given = other._captured() if isinstance(other, Run) else os.fspath(other)
+    wanted = {name: (masks, unread) for name, masks, unread in _native.joined_run(given)}
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            plain = _Substituted(model, inputs, {})
+            masks, notes = _of_other(plain.masks, wanted)
+            if logits is not None and tuple(np.shape(logits)) != plain.logits.shape:
+                raise Error(f"split_logits: logits {tuple(np.shape(logits))}; expected {plain.logits.shape}, as the model gives them")
+            with_all = _Substituted(model, inputs, masks, plain.masks) if masks else plain
+            layers = {layer: with_all if len(masks) == 1 else _Substituted(model, inputs, {layer: mask}, plain.masks)
+                      for layer, mask in masks.items()}
+    finally:
+        model.train(was_training)
+    of_b = None if logits is None else _float64(logits)
+    return LogitSplit(_difference(plain.logits, with_all.logits), None if of_b is None else _difference(plain.logits, of_b),
+                      None if of_b is None else _difference(with_all.logits, of_b),
+                      {layer: _difference(plain.logits, one.logits) for layer, one in layers.items()}, notes)
+
+
+def _of_other(own, wanted):
+    """The masks of B that differ from those of A, for all queries of A; and notes of layers that keep their own."""
+    masks, notes = {}, []
+    if not set(own) & set(wanted):
+        raise Error(f"split_logits: no layer is in both runs: the model has {next(iter(own))}, the other run {next(iter(wanted), 'none')}")
+    for layer, mask in own.items():
+        others, unread = wanted.get(layer, ((), "it is not in the other run"))
+        others = [_named(layer, source) for source in others]
+        if unread or len(others) != 1:
+            notes.append(f"{layer} keeps its own mask: {unread or f'the other run has {len(others)} for one position'}")
+            continue
+        keys, queries = others[0].shape[3], others[0].shape[2]
+        if keys != mask.shape[3] or queries > mask.shape[2]:
+            notes.append(f"{layer} keeps its own mask: {mask.shape[2]}x{mask.shape[3]} here, {queries}x{keys} in the other run")
+            continue
+        if queries < mask.shape[2]:
+            notes.append(f"{layer} keeps its own mask for queries 0-{mask.shape[2] - queries - 1}, which the other run lacks")
+        cells = np.array(np.broadcast_to(_cells(mask), np.broadcast_shapes(_cells(mask).shape, (*others[0].shape[:2], 1, 1))))
+        cells[:, :, mask.shape[2] - queries:] = _cells(others[0])
+        if not (cells == _cells(mask)).all():
+            masks[layer] = cells
+    return masks, notes
+
+
+class _Substituted:
+    """A run of a model in which layers get other masks, and the masks that its layers applied."""
+
+    def __init__(self, model, inputs, masks, own=()):
+        from maskctl._watch import capture
+
+        modules = dict(model.named_modules())
+        hooks = [modules[layer].register_forward_pre_hook(_giving(layer, cells), with_kwargs=True) for layer, cells in masks.items()]
+        try:
+            with capture(model) as run:
+                out = model(**inputs) if hasattr(inputs, "keys") else model(inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        logits = out.get("logits") if hasattr(out, "get") else getattr(out, "logits", out)
+        if not hasattr(logits, "shape") or len(logits.shape) != 3:
+            raise Error("split_logits: the model gives no logits [B, T, V]")
+        self.logits = _float64(logits)
+        if run.unread:
+            layer, why = next(iter(run.unread.items()))
+            raise Error(f"split_logits: the mask of {layer} was not read: {why}")
+        self.masks = {layer: run[layer] for layer in run.layers}
+        for layer in own:
+            want = masks[layer] if layer in masks else _cells(own[layer])
+            seen = _cells(self.masks[layer]) if layer in self.masks else None
+            if seen is None or not (np.broadcast_to(seen, np.broadcast_shapes(seen.shape, want.shape)) == want).all():
+                raise Error(f"split_logits: {layer} applied another mask than it was given; expected a model whose attention adds "
+                            'attention_mask to scores, as attn_implementation="eager" or "sdpa" does')
+
+
+def _giving(layer, cells):
+    """What puts a mask in the place of the argument attention_mask of a module."""
+
+    def hook(module, arguments, keywords):
+        import torch
+
+        signature = inspect.signature(module.forward)
+        if "attention_mask" not in signature.parameters:
+            raise Error(f"split_logits: {layer}, a {type(module).__name__}, takes no attention_mask")
+        bound = signature.bind_partial(*arguments, **keywords)
+        array = next(one for one in (*arguments, *keywords.values()) if isinstance(one, torch.Tensor) and one.is_floating_point())
+        opened = torch.as_tensor(cells, device=array.device)
+        bound.arguments["attention_mask"] = torch.zeros(cells.shape, dtype=array.dtype, device=array.device).masked_fill(
+            ~opened, torch.finfo(array.dtype).min)
+        return bound.args, bound.kwargs
+
+    return hook
+
+
+def _cells(mask):
+    return np.asarray(mask).reshape(mask.shape)
+
+
+def _float64(array):
+    return (array.detach().double().cpu().numpy() if hasattr(array, "detach") else np.asarray(array, np.float64))
+
+
+def _difference(a, b):
+    """(root mean square of b - a, mean of KL(a || b) over positions)."""
+    p, q = _log_softmax(a), _log_softmax(b)
+    return float(np.sqrt(np.mean((b - a) ** 2))), float(np.mean(np.sum(np.exp(p) * (p - q), -1)))
+
+
+def _log_softmax(logits):
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
