@@ -46,7 +46,16 @@ def save_ids(path, tokens, documents):
         ids.tofile(out)
 
 
+def phases(options):
+    """Window and sinks in a cache that takes turns, for chunks of a prompt too."""
+    command = ["phases", "window:keys=4096 | sinks:n=4 | causal", "--cache", "rotating:sinks=4,rollback=exact",
+               "--length", "1Mi", "--chunk", "8192"]
+    runs = [bench.run([options.program, *command]) for _ in range(options.pairs)]
+    bench.bar("phases, 1M tokens, window and sinks, rotating", statistics.median(r.seconds for r in runs) * 1e3, 1000, "ms")
+
+
 def million(options, folder):
+    phases(options)
     packed, other = f"{folder}/packed.npy", f"{folder}/other.npy"
     for path, seed in ((packed, 1), (other, 2)):
         bench.run([options.program, "gen", f"segments:{MILLION},docs=52,seed={seed}", "-o", path])
