@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
 #include "maskctl/base/wait.h"
 #include "maskctl/base/work_scope.h"
 
@@ -83,11 +85,27 @@ struct ByteSource::Impl {
   std::vector<std::byte> head;  // bytes that peek() has read from the stream
   std::size_t head_used = 0;
 
+  /// Reads a large part by several threads: the first touch of its memory takes longest.
   Index file_read_at(Index offset, std::span<std::byte> out) const {
+    constexpr auto kStep = static_cast<Index>(kMaxRead);
+    const Index all = std::ssize(out), parts = ceil_div(all, kStep);
+    if (parts < 2) return part_read_at(offset, out);
+    std::vector<Index> got(as_size(parts));
+    parallel_for(parts, [&](Index part) {
+      const Index begin = part * kStep, count = std::min(kStep, all - begin);
+      got[as_size(part)] =
+          part_read_at(offset + begin, out.subspan(as_size(begin), as_size(count)));
+    });
+    Index done = 0;
+    for (Index part = 0; part < parts && done == part * kStep; ++part) done += got[as_size(part)];
+    return done;
+  }
+
+  Index part_read_at(Index offset, std::span<std::byte> out) const {
     std::size_t done = 0;
     while (done < out.size()) {
       throw_if_stopped();
-      const std::span rest = out.subspan(done, std::min(out.size() - done, kMaxRead));
+      const std::span rest = out.subspan(done);
       const ssize_t got = ::pread(file.get(), rest.data(), rest.size(),
                                   file_start + offset + static_cast<Index>(done));
       if (got < 0 && errno == EINTR) continue;
