@@ -70,15 +70,18 @@ const Tensor& OpenArray::load(const ReadOptions& options, std::vector<std::strin
   return *tensor;
 }
 
+Tensor OpenArray::take(const ReadOptions& options, std::vector<std::string>& notes) {
+  load(options, notes);
+  return std::move(*tensor);
+}
+
 bool Container::contains(const std::string& key) const {
   return std::ranges::find(keys(), key_of(key)) != keys().end();
 }
 
 Tensor Container::read(const std::string& key, const ReadOptions& options,
                        std::vector<std::string>& notes) {
-  OpenArray array = open(key, options, notes);
-  array.load(options, notes);
-  return std::move(*array.tensor);
+  return open(key, options, notes).take(options, notes);
 }
 
 std::vector<Tensor> Container::read(const std::vector<std::string>& wanted,

@@ -29,6 +29,8 @@ struct OpenArray {
 
   /// The whole array in memory; reads it at the first call.
   const Tensor& load(const ReadOptions& options, std::vector<std::string>& notes);
+  /// The whole array, for a caller that changes or keeps it; it can be read once.
+  Tensor take(const ReadOptions& options, std::vector<std::string>& notes);
 };
 
 OpenArray open_array(std::shared_ptr<NpyReader> reader);

@@ -37,7 +37,7 @@ void note_facts(const std::string& name, LoadedMask& loaded) {
 
 LoadedMask load_index_lists(OpenArray& array, const MaskReadOptions& options) {
   LoadedMask out = described(array, ArrayKind::kIndexLists);
-  const Tensor& lists = array.load(options.read, out.notes);
+  Tensor lists = array.take(options.read, out.notes);
   const BlockSize block = options.block.value_or(BlockSize{1, 1});
   const auto queries = extent_in(options, 2);
   auto keys = extent_in(options, 3);
@@ -47,7 +47,7 @@ LoadedMask load_index_lists(OpenArray& array, const MaskReadOptions& options) {
         fmt::format("{}: as many keys as queries, for no shape was given", array.name));
   }
   constexpr Index kTooMany = std::numeric_limits<Index>::max();
-  out.mask = mask_from_index_lists(lists, queries, keys.value_or(kTooMany), block,
+  out.mask = mask_from_index_lists(std::move(lists), queries, keys.value_or(kTooMany), block,
                                    options.read.max_bytes, out.facts);
   note_facts(array.name, out);
   return out;

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <mutex>
 #include <unordered_set>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/huge_pages.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/arrays/sorted_keys.h"
 #include "maskctl/mask/equal/shared_planes.h"
+#include "maskctl/mask/planes/key_lists.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/tensor/convert.h"
@@ -19,60 +22,55 @@
 namespace maskctl {
 namespace {
 
-/// Counts places from several threads, and keeps the first.
-class PlaceTally {
+/// Counts lists from several threads, and keeps the first with an entry of it.
+class ListTally {
  public:
-  void add(Index place) {
+  /// `shown()` is asked for the entry of a list before all those that were added.
+  template <typename Shown>
+  void add(Index list, const Shown& shown) {
     count_.fetch_add(1, std::memory_order_relaxed);
-    Index known = first_.load(std::memory_order_relaxed);
-    while (place < known && !first_.compare_exchange_weak(known, place)) {
-    }
+    if (list >= first_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(mutex_);
+    if (list >= first_) return;
+    first_ = list;
+    entry_ = shown();
   }
   Index count() const { return count_; }
   Index first() const { return first_; }
+  std::int32_t entry() const { return entry_; }
 
  private:
   std::atomic<Index> count_{0};
   std::atomic<Index> first_{std::numeric_limits<Index>::max()};
+  std::mutex mutex_;
+  std::int32_t entry_ = -1;
 };
 
-/// The lists of one plane, as runs of keys.
+/// The lists of one plane, which it leaves with each key once, ascending, and then -1.
 class ListPlane {
  public:
-  ListPlane(std::span<const std::int32_t> entries, Index width, Index plane, Index heads,
-            Index keys, BlockSize block)
+  ListPlane(std::span<std::int32_t> entries, Index width, Index plane, Index heads, Index keys,
+            BlockSize block)
       : entries_(entries),
         width_(width),
-        keys_(keys),
         block_(block),
         columns_(ceil_div(keys, block.k)),
         where_{plane / heads, plane % heads, 0, 0} {}
 
-  /// Appends the runs of a list.
-  void add(Index list, std::vector<Run>& runs) {
-    const std::size_t from = runs.size();
-    const auto entries = entries_.subspan(as_size(list * width_), as_size(width_));
-    std::int32_t last = -1;
-    bool ended = false, gap = false, ascends = true;
-    for (const std::int32_t entry : entries) {
-      if (entry == -1) {
-        ended = true;
-        continue;
+  /// Goes through all lists.
+  std::vector<ListOutline> settle(Index lists) {
+    constexpr Index kListsAtOnce = 1024;
+    std::vector<ListOutline> out = filled_vector(as_size(lists), ListOutline());
+    parallel_for(ceil_div(lists, kListsAtOnce), [&](Index task) {
+      const Index end = std::min((task + 1) * kListsAtOnce, lists);
+      for (Index list = task * kListsAtOnce; list < end; ++list) {
+        out[as_size(list)] = settle_one(list);
       }
-      if (entry < 0 || entry >= columns_) refuse(list, entry);
-      gap |= ended;
-      ascends &= entry > last;
-      last = entry;
-    }
-    if (gap) gaps_.add(list);
-    if (ascends) {
-      for (const std::int32_t entry : entries) append(entry, from, runs);
-    } else {
-      add_sorted(list, entries, from, runs);
-    }
+    });
+    return out;
   }
 
-  /// What was noticed in all lists that were added.
+  /// What was noticed in all lists.
   void report(ArrayFacts& facts) const {
     report(ArrayFact::kListRepeats, repeats_, facts);
     report(ArrayFact::kListGaps, gaps_, facts);
@@ -80,38 +78,63 @@ class ListPlane {
   }
 
  private:
-  /// Appends the keys of an entry to the runs of its list, which start at `from`.
-  void append(std::int32_t entry, std::size_t from, std::vector<Run>& runs) const {
-    if (entry < 0) return;
-    const auto begin = static_cast<std::int32_t>(entry * block_.k);
-    const auto end = static_cast<std::int32_t>(std::min(begin + block_.k, keys_));
-    if (runs.size() > from && runs.back().end == begin) {
-      runs.back().end = end;
-    } else {
-      runs.push_back({begin, end});
-    }
+  std::span<std::int32_t> list(Index number) const {
+    return entries_.subspan(as_size(number * width_), as_size(width_));
   }
 
-  void add_sorted(Index list, std::span<const std::int32_t> entries, std::size_t from,
-                  std::vector<Run>& runs) {
+  ListOutline settle_one(Index number) {
+    const std::span<std::int32_t> entries = list(number);
+    if (entries.empty()) return {};
+    // Most arrays have full lists that ascend, which is told without a branch for each entry.
+    Index descents = 0;
+    for (std::size_t i = 1; i < entries.size(); ++i) descents += entries[i] <= entries[i - 1];
+    if (descents == 0 && entries.front() >= 0) {
+      if (entries.back() >= columns_) refuse(number, first_bad(entries));
+      return outline_of(entries);
+    }
+    return settle_careless(number, entries);
+  }
+
+  ListOutline settle_careless(Index number, std::span<std::int32_t> entries) {
+    if (const std::int32_t bad = first_bad(entries); bad != -1) refuse(number, bad);
+    const auto end = std::ranges::find(entries, -1);
+    const auto listed = entries.first(static_cast<std::size_t>(end - entries.begin()));
+    const bool gap = std::any_of(end, entries.end(), [](auto entry) { return entry >= 0; });
+    if (!gap && std::ranges::is_sorted(listed, std::ranges::less_equal()))
+      return outline_of(listed);
+    return sort(number, entries, gap);
+  }
+
+  ListOutline sort(Index number, std::span<std::int32_t> entries, bool gap) {
     thread_local std::vector<std::int32_t> sorted;
+    thread_local KeySorter sorter;
     sorted.clear();
     std::ranges::copy_if(entries, std::back_inserter(sorted),
                          [](auto entry) { return entry >= 0; });
+    const auto add = [&](ArrayFact fact, ListTally& tally) {
+      tally.add(number, [&] { return shown(fact, entries); });
+    };
+    if (gap) add(ArrayFact::kListGaps, gaps_);
     if (!std::ranges::is_sorted(sorted)) {
-      thread_local KeySorter sort;
-      unordered_.add(list);
-      sort(sorted);
+      add(ArrayFact::kListOrder, unordered_);
+      sorter(sorted);
     }
     const auto twice = std::ranges::unique(sorted);
-    if (!twice.empty()) repeats_.add(list);
+    if (!twice.empty()) add(ArrayFact::kListRepeats, repeats_);
     sorted.erase(twice.begin(), twice.end());
-    for (const std::int32_t entry : sorted) append(entry, from, runs);
+    std::ranges::fill(std::ranges::copy(sorted, entries.begin()).out, entries.end(), -1);
+    return outline_of(sorted);
+  }
+
+  /// An entry that is neither a block of keys nor -1; -1 if there is none.
+  std::int32_t first_bad(std::span<const std::int32_t> entries) const {
+    const auto bad = std::ranges::find_if(
+        entries, [&](std::int32_t entry) { return entry < -1 || entry >= columns_; });
+    return bad == entries.end() ? -1 : *bad;
   }
 
   /// The first entry of a list that shows the fact.
-  std::int32_t shown(ArrayFact fact, Index list) const {
-    const auto entries = entries_.subspan(as_size(list * width_), as_size(width_));
+  static std::int32_t shown(ArrayFact fact, std::span<const std::int32_t> entries) {
     std::unordered_set<std::int32_t> known;
     std::int32_t last = -1;
     bool ended = false;
@@ -129,11 +152,11 @@ class ListPlane {
     return -1;
   }
 
-  void report(ArrayFact fact, const PlaceTally& tally, ArrayFacts& facts) const {
+  void report(ArrayFact fact, const ListTally& tally, ArrayFacts& facts) const {
     if (tally.count() == 0) return;
     Cell first = where_;
     first.query = tally.first() * block_.q;
-    first.key = shown(fact, tally.first()) * block_.k;
+    first.key = tally.entry() * block_.k;
     facts.push_back({fact, tally.count(), first});
   }
 
@@ -144,13 +167,29 @@ class ListPlane {
                             where_.batch, where_.head, list, entry, columns_ - 1));
   }
 
-  std::span<const std::int32_t> entries_;
-  Index width_, keys_;
+  std::span<std::int32_t> entries_;
+  Index width_;
   BlockSize block_;
   Index columns_;
   Cell where_;
-  PlaceTally repeats_, gaps_, unordered_;
+  ListTally repeats_, gaps_, unordered_;
 };
+
+/// The plane of such lists, in the form that takes least memory.
+PlanePtr plane_of(ListedKeys lists, Index queries, Index keys, Index max_bytes) {
+  Index runs = 0;
+  for (const ListOutline& list : lists.outlines) runs += list.runs;
+  const auto as_lists = static_cast<Index>(lists.entries.size_bytes());
+  const Index as_runs = runs * static_cast<Index>(sizeof(Run));
+  if (as_lists < std::min({as_runs, queries * words_for(keys) * 8, max_bytes})) {
+    return std::make_shared<KeyLists>(queries, keys,
+                                      std::make_shared<ListedKeys>(std::move(lists)));
+  }
+  return filled_lists(queries, keys, lists.block.q, {max_bytes, runs},
+                      [&](Index list, std::vector<Run>& out) {
+                        append_runs(lists.list(list), lists.block.k, keys, out);
+                      });
+}
 
 std::vector<Index> lists_shape(const Tensor& lists) {
   const auto& shape = lists.shape();
@@ -181,8 +220,8 @@ Index queries_of(std::optional<Index> wanted, Index lists, Index size) {
 
 }  // namespace
 
-Mask mask_from_index_lists(const Tensor& lists, std::optional<Index> queries, Index keys,
-                           BlockSize block, Index max_bytes, ArrayFacts& facts) {
+Mask mask_from_index_lists(Tensor lists, std::optional<Index> queries, Index keys, BlockSize block,
+                           Index max_bytes, ArrayFacts& facts) {
   if (block.q < 1 || block.k < 1) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("blocks of {}x{}; expected at least 1x1", block.q, block.k));
@@ -191,16 +230,18 @@ Mask mask_from_index_lists(const Tensor& lists, std::optional<Index> queries, In
   const Index planes = shape[0] * shape[1];
   check_empty_extents(std::span(shape).first(3), lists.elements());
   const Index rows = queries_of(queries, shape[2], block.q);
-  const Int32Elements entries(lists, "an index list");
-  const DistinctRows distinct = distinct_rows(std::as_bytes(entries.values()), planes);
+  if (lists.dtype() != DType::kInt32) lists = int32_array(lists, "an index list");
+  const DistinctRows distinct = distinct_rows(lists.bytes(), planes);
+  const auto owner = std::make_shared<Tensor>(std::move(lists));
+  const Index size = shape[2] * shape[3];
   std::vector<PlanePtr> made;
   std::vector<ArrayFacts> seen(distinct.first.size());
   for (const Index plane : distinct.first) {
-    ListPlane of(entries.part({plane * shape[2] * shape[3], (plane + 1) * shape[2] * shape[3]}),
-                 shape[3], plane, shape[1], keys, block);
-    made.push_back(filled_lists(rows, keys, block.q, {max_bytes, shape[2] * shape[3]},
-                                [&](Index list, std::vector<Run>& runs) { of.add(list, runs); }));
-    of.report(seen[made.size() - 1]);
+    const auto entries = owner->as<std::int32_t>().subspan(as_size(plane * size), as_size(size));
+    ListPlane of(entries, shape[3], plane, shape[1], keys, block);
+    ListedKeys settled{entries, shape[3], block, of.settle(shape[2]), owner};
+    of.report(seen[made.size()]);
+    made.push_back(plane_of(std::move(settled), rows, keys, max_bytes));
   }
   for (const std::uint32_t which : distinct.which) {
     for (const FactSeen& fact : seen[which]) {

@@ -18,11 +18,12 @@ namespace maskctl {
 /// flash_mla/flash_mla_interface.py, flash_mla_sparse_fwd (-1, or a number past the keys, which is
 /// refused here, stands for none); MagiAttention 1.1.1 (2c64135),
 /// magi_attention/functional/flex_flash_attn.py, index_attn_indices (-1 at the end only).
+/// The mask keeps the lists where they take less memory than their runs of keys.
 /// Throws Error(kShape) for other ranks and for lists that do not fit `queries`; Error(kFormat) for
 /// an index out of range, with its place; Error(kLimit) when the runs of the keys take more than
 /// max_bytes.
-Mask mask_from_index_lists(const Tensor& lists, std::optional<Index> queries, Index keys,
-                           BlockSize block, Index max_bytes, ArrayFacts& facts);
+Mask mask_from_index_lists(Tensor lists, std::optional<Index> queries, Index keys, BlockSize block,
+                           Index max_bytes, ArrayFacts& facts);
 
 /// The lists of a mask, [B,H,Q,N] int32: its keys, ascending, then -1. N is the length of the
 /// longest, at least 1. Throws Error(kLimit) when they take more than max_bytes.

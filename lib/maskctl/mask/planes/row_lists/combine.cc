@@ -219,9 +219,7 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
 }
 
 /// Estimates from a sample of rows whether all rows of a plane together have more than `most` runs.
-/// False for planes that do not store rows.
 bool has_too_many_runs(const Plane& plane, Index most) {
-  if (!plane.has_row_index()) return false;
   constexpr Index kRowsAsked = 256;
   const Index step = std::max<Index>(1, plane.queries() / kRowsAsked);
   Index runs = 0;
@@ -293,7 +291,13 @@ PlanePtr combine(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs)
   const auto lazy = std::make_shared<Combined>(op, a, b);
   if (a->computed() || b->computed()) return lazy;
   const Index most = kReadRuns + 16 * budget_runs;
-  if (has_too_many_runs(*a, most) || has_too_many_runs(*b, most)) return lazy;
+  const auto is_too_large = [&](const Plane& plane) {
+    return plane.has_row_index() && has_too_many_runs(plane, most);
+  };
+  if (is_too_large(*a) || is_too_large(*b)) return lazy;
+  // What would be given up when the budget is used is not begun.
+  const Index words = a->queries() * words_for(a->keys()) / 2;  // as runs of two words
+  if (words > 2 * budget_runs && has_too_many_runs(*lazy, 2 * budget_runs)) return lazy;
   if (PlanePtr plane = stored(*lazy, budget_runs)) return plane;
   return lazy;
 }

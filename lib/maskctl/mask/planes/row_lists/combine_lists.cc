@@ -5,20 +5,24 @@
 
 #include "maskctl/base/huge_pages.h"
 #include "maskctl/mask/planes/bands_plane.h"
+#include "maskctl/mask/planes/key_lists.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "maskctl/mask/planes/stored_planes.h"
 
 namespace maskctl {
 namespace {
 
-/// Intersects a plane whose rows are clips (ranges) of shared lists of keys with a plane whose rows
-/// have at most one run each: only the clips change. Null for other planes.
+/// Intersects a plane whose rows are clips (ranges) of lists of keys with a plane whose rows have
+/// at most one run each: only the clips change. Null for other planes.
 PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
-  const auto* lists = as<RowLists>(a);
   const auto* limits = as<BandsPlane>(b);
-  if (!lists || !limits || !limits->single_runs()) return nullptr;
-  return lists->clipped(*limits);
+  if (!limits || !limits->single_runs()) return nullptr;
+  if (const auto* lists = as<RowLists>(a)) return lists->clipped(*limits);
+  const auto* keys = as<KeyLists>(a);
+  return keys ? keys->clipped(*limits) : nullptr;
 }
+
+bool has_lists(const PlanePtr& plane) { return as<RowLists>(plane) || as<KeyLists>(plane); }
 
 /// a op b of two intervals, if the result is one interval. Nothing otherwise.
 std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
@@ -114,7 +118,7 @@ PlanePtr combine_few(Op op, const PlanePtr& a, const PlanePtr& b) {
 }  // namespace
 
 PlanePtr combine_lists(Op op, const PlanePtr& a, const PlanePtr& b) {
-  if (!as<RowLists>(a) && !as<RowLists>(b)) return nullptr;
+  if (!has_lists(a) && !has_lists(b)) return nullptr;
   if (PlanePtr plane = combine_clips(op, a, b)) return plane;
   if (op == Op::kAnd) {
     if (PlanePtr plane = clipped_both(a, b)) return plane;
