@@ -138,8 +138,16 @@ Hull hull_of(const Plane& plane) {
 }
 
 Index first_key(const Plane& plane) {
-  const Hull hull = hull_of(plane);
-  return hull.k.empty() ? plane.keys() : hull.k.begin;
+  if (slabs_of(plane)) {
+    const Hull hull = hull_of(plane);
+    return hull.k.empty() ? plane.keys() : hull.k.begin;
+  }
+  Index first = plane.keys();
+  each_row_while(plane, [&](Range, const Keys& keys) {
+    if (const Index key = first_open_key(keys); key >= 0) first = std::min(first, key);
+    return first > 0;
+  });
+  return first;
 }
 
 namespace {

@@ -19,6 +19,18 @@ bool same_representation(const Mask& a, const Mask& b) {
   return true;
 }
 
+/// The cells in which masks differ. Of a large mask, storing them would cost more than to read them
+/// twice.
+Mask differing(const Mask& mask, const Mask& given) {
+  constexpr Index kLarge = Index{1} << 26;
+  const bool alike = mask.batch() == given.batch() && mask.heads() == given.heads();
+  if (mask.queries() * mask.keys() <= kLarge || !alike || given.distinct().size() != 1) {
+    return zip(Op::kXor, mask, given);
+  }
+  return mask.map(
+      [&](const PlanePtr& plane) { return combine(Op::kXor, plane, given.distinct()[0], 0); });
+}
+
 /// Appends the first open cells of a plane that begins at row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
   std::vector<Run> scratch;
@@ -44,7 +56,7 @@ Residue residue_of(const Mask& mask, const Mask& given) {
       same_representation(mask, given)) {
     return out;
   }
-  const Mask differ = zip(Op::kXor, mask, given);
+  const Mask differ = differing(mask, given);
   out.cells = differ.count();
   for (Index b = 0; b < differ.batch() && out.cells > 0; ++b) {
     for (Index h = 0; h < differ.heads(); ++h) {
