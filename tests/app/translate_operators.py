@@ -1,4 +1,4 @@
-"""Stand-ins for eleven more libraries that `translate` writes for, as translate_twins.py has them for
+"""Stand-ins for eleven more libraries that `translate` writes for, as twin_libraries.py has them for
 the others: names_of(library, twins) gives the names that the code of a library uses, and leaves the
 mask of the last call in twins.mask."""
 import types
