@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 import lint_faults
 import lint_sound
 import numpy as np
+import sound_parts
 
 # Findings that are only notes, because they are faults in some programs but not in others: a cache with one empty slot
 # is right, and so is a library that gives 0 for rows without keys.
@@ -58,7 +59,7 @@ def main():
     parser.add_argument("--kinds", action="store_true", help="count the wrong ones of each kind")
     args = parser.parse_args()
     if args.sizes:
-        lint_sound.SIZES[:] = [int(one) for one in args.sizes.split(",")]
+        sound_parts.SIZES[:] = [int(one) for one in args.sizes.split(",")]
     made = [*draw(lint_sound, "valid_", args.rounds, args.seed),
             *draw(lint_faults, "fault_", args.rounds, args.seed)]
     wrong = dict.fromkeys((one[0] for one in made), 0)

@@ -2,8 +2,9 @@
 of which one must be there, and its cells where their number is known."""
 import numpy as np
 
-from lint_sound import (causal, grid, ids_of, lengths, opened, pads, same_image, selected, size,
-                        valid_chunked, valid_heads, valid_packed, valid_packed_sliding, windowed)
+from lint_sound import valid_chunked, valid_heads, valid_packed, valid_packed_sliding
+from sound_parts import (causal, grid, ids_of, lengths, opened, pads, same_image, selected, size,
+                         windowed)
 
 STRAY = ("nearly", "future-part", "empty-rows", "plane-differs")
 
