@@ -28,7 +28,7 @@ inline const std::vector<std::regex>& clauses() {
         R"((?=$| and | \(batch| \(head| \(all |; |, and | in each document| in \d+ steps))";
     const std::string region = "(?:the (?:rows? of quer(?:y|ies)|columns? of keys?) " + numbers +
                                "|quer(?:y|ies) " + numbers + ", keys? " + numbers + ") " + state;
-    const std::string value = "(?:-?\\d+(?:, -?\\d+)* and -?\\d+ by batch|[^ ,;()]+)";
+    const std::string value = "(?:-?\\d+(?:, -?\\d+)* and -?\\d+ by (?:batch|document)|[^ ,;()]+)";
     std::vector<std::string> some{
         "window left " + side + " instead of " + side + by_shift,
         "window right " + side + " instead of " + side +
@@ -59,7 +59,7 @@ inline const std::vector<std::regex>& clauses() {
         "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|dilation|prefix "
         "\\d+|sinks "
         "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
-        "\\d+|diagonal|tree|take|grid|drafts|positions of tokens|\\d+ of every \\d+ "
+        "\\d+|diagonal|tree|take|grid|drafts of \\d+ tokens|positions of tokens|\\d+ of every \\d+ "
         "keys|compressed keys of "
         "\\d+ tokens every "
         "\\d+|neighbourhood [0-9x]+|block diffusion of \\d+ tokens|window left " +

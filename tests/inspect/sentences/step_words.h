@@ -117,7 +117,7 @@ class StepsSaid {
     if (clause == step_said(y, shift_, queries_) + " changed")
       return &x.row() == &y.row() && !(x == y);
     if (is(R"(another array of [a-z]+ [A-Za-z]+)")) return &x.row() == &y.row() && !(x == y);
-    if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+|.* by batch) instead of ([^ ]+|.* by batch))")) {
+    if (is(R"(([a-z-]+) ([a-z]+) ([^ ]+|.* by (?:batch|document)) instead of ([^ ]+|.* by (?:batch|document)))")) {
       return has(x, m[1], m[2], m[4]) && has(y, m[1], m[2], m[3]) && m[3] != m[4];
     }
     return false;
@@ -199,10 +199,11 @@ class StepsSaid {
     if (std::regex_search(text, m, compiled("[:,]" + field + "=([^,}]*)"))) {
       std::string given = m[1];
       const std::size_t last = given.rfind('+');
-      const bool listed = value.ends_with(" by batch");
+      const std::size_t by = value.find(" by ");
+      const bool listed = by != std::string::npos;
       if (!listed || last == std::string::npos) return given == value;
       given.replace(last, 1, " and ");
-      return std::regex_replace(given, std::regex(R"(\+)"), ", ") + " by batch" == value;
+      return std::regex_replace(given, std::regex(R"(\+)"), ", ") + value.substr(by) == value;
     }
     return value == "none" || value == "0";
   }

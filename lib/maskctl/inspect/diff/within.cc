@@ -167,6 +167,15 @@ FieldValue taken_alignment(Step& step) {
   return out;
 }
 
+/// Inside documents, a list has a number for each of them.
+std::string by_document(std::string words) {
+  constexpr std::string_view kBatch = " by batch", kDocument = " by document";
+  for (std::size_t at = 0; (at = words.find(kBatch, at)) != words.npos; at += kDocument.size()) {
+    words.replace(at, kBatch.size(), kDocument);
+  }
+  return words;
+}
+
 /// Compares two steps inside documents. A missing alignment is no difference, as documents of as
 /// many queries as keys need none.
 Reason step_change_inside(Step a, Step b) {
@@ -184,7 +193,7 @@ Reason step_change_inside(Step a, Step b) {
   const Reason numbers = step_change(a, b, 0, 0);
   if (out.changes > 0 && numbers.changes > 0) out.kind = "other";
   if (out.changes == 0) out.kind = numbers.kind;
-  if (numbers.changes > 0) then(out.words, numbers.words);
+  if (numbers.changes > 0) then(out.words, by_document(numbers.words));
   out.changes += numbers.changes;
   return out;
 }

@@ -51,12 +51,14 @@ Expr formula(const Rule& rule) {
   return expr::key() < expr::of_batch("first", rule.each, rule.n);
 }
 
-/// Prefix and sinks are the same rule under two names, so they are compared with each other.
+/// Prefix and sinks are the same rule under two names, so they are compared with each other. Lists
+/// of numbers are compared as any other argument.
 template <FirstKeys Rule>
 std::optional<Reason> change(const Rule& a, const Step& b) {
   const auto* prefix = b.get_if<Prefix>();
   const auto* sinks = b.get_if<Sinks>();
   if (!prefix && !sinks) return std::nullopt;
+  if (!a.each.empty() || !(prefix ? prefix->each : sinks->each).empty()) return std::nullopt;
   Reason out = Reason::unchanged();
   out.compare(kFirstKeysName<Rule>, a.n, prefix ? prefix->n : sinks->n);
   return out;
