@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "app/reports/cause_text.h"
 #include "app/reports/json_parts.h"
 #include "app/reports/layers_text.h"
@@ -15,6 +18,22 @@ namespace {
 
 std::string names(const std::vector<std::string>& layers) {
   return printable(layers_text(layers), kUncut);
+}
+
+/// The layers of each text, in the order in which they come first.
+std::vector<std::pair<std::string, std::vector<std::string>>> by_text(
+    const std::vector<LayerNote>& notes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+  for (const LayerNote& note : notes) {
+    const auto known =
+        std::ranges::find(out, note.text, &std::pair<std::string, std::vector<std::string>>::first);
+    if (known == out.end()) {
+      out.push_back({note.text, {note.layer}});
+    } else {
+      known->second.push_back(note.layer);
+    }
+  }
+  return out;
 }
 
 /// Calls visit() for each difference with its cause, or with null where none is known.
@@ -96,9 +115,12 @@ std::string captured_text(const CapturedReport& report, bool all) {
   });
   if (!diff.only_a.empty()) out += fmt::format("only A  {}\n", names(diff.only_a));
   if (!diff.only_b.empty()) out += fmt::format("only B  {}\n", names(diff.only_b));
-  for (const Uncompared& one : diff.uncompared) {
-    out += fmt::format("note    {} was not compared: {}\n", printable(one.layer, kUncut),
-                       printable(one.why, kUncut));
+  for (const auto& [text, layers] : by_text(diff.uncompared)) {
+    out += fmt::format("note    {} {} not compared: {}\n", names(layers),
+                       layers.size() == 1 ? "was" : "were", printable(text, kUncut));
+  }
+  for (const auto& [text, layers] : by_text(diff.notes)) {
+    out += fmt::format("note    {}: {}\n", names(layers), printable(text, kUncut));
   }
   if (diff.by_last_tokens) {
     out += "note    fewer queries than keys are taken for the last tokens\n";
@@ -121,8 +143,12 @@ Json captured_json(const CapturedReport& report) {
     out["differences"].push_back(json_of(one, cause));
   });
   out["uncompared"] = Json::array();
-  for (const Uncompared& one : diff.uncompared) {
-    out["uncompared"].push_back({{"layer", one.layer}, {"why", one.why}});
+  for (const LayerNote& one : diff.uncompared) {
+    out["uncompared"].push_back({{"layer", one.layer}, {"why", one.text}});
+  }
+  out["notes"] = Json::array();
+  for (const LayerNote& one : diff.notes) {
+    out["notes"].push_back({{"layer", one.layer}, {"text", one.text}});
   }
   return out;
 }

@@ -161,6 +161,7 @@ class RunLines {
 
   std::string wrong(const std::string& report, int status) {
     differ_.clear(), equal_.clear(), only_a_.clear(), only_b_.clear(), notes_.clear();
+    partly_.clear();
     block_.clear(), block_wrong_.clear(), current_.clear(), short_ = false, answer_.clear();
     std::string wrong = wrong_line(report, laws());
     if (wrong.empty()) wrong = end_block();
@@ -207,9 +208,15 @@ class RunLines {
          [this](const auto& m) { return number_said(m[1]) == truth().begin && truth().begin > 0; }},
         {"only A  (.*)", [this](const auto& m) { return add(names_said(m[1]), only_a_); }},
         {"only B  (.*)", [this](const auto& m) { return add(names_said(m[1]), only_b_); }},
-        {R"(note    (m\.\d+) was not compared: (.*))",
+        {R"(note    (m\.\S+) (was|were) not compared: (.*))",
          [this](const auto& m) {
-           notes_.insert({m[1], m[2]});
+           const auto names = names_said(m[1]);
+           for (const std::string& name : names) notes_.insert({name, m[3]});
+           return (names.size() == 1) == (m[2] == "was");
+         }},
+        {R"(note    (m\.\S+): (queries \d+-\d+ alone are in both runs))",
+         [this](const auto& m) {
+           for (const std::string& name : names_said(m[1])) partly_.insert({name, m[2]});
            return true;
          }},
         {"note    fewer queries than keys are taken for the last tokens",
@@ -282,7 +289,7 @@ class RunLines {
 
   std::string incomplete(int status) const {
     Names differ, equal, only_a, only_b;
-    std::multiset<std::pair<std::string, std::string>> notes;
+    std::multiset<std::pair<std::string, std::string>> notes, partly;
     bool is_short = false;
     for (const auto& [name, truth] : truths_) {
       const PlainLayer &a = a_.at(name), &b = b_.at(name);
@@ -290,6 +297,11 @@ class RunLines {
       if (!b.unread.empty()) notes.insert({name, "not read in B: " + b.unread});
       if (!truth.why.empty()) notes.insert({name, truth.why});
       is_short |= a.is_short() || b.is_short();
+      const Index end_a = a.begin + a.cells.q, end_b = b.begin + b.cells.q;
+      if (truth.why.empty() && (a.begin != b.begin || end_a != end_b)) {
+        partly.insert({name, fmt::format("queries {}-{} alone are in both runs", truth.begin,
+                                         std::min(end_a, end_b) - 1)});
+      }
       if (truth.a) {
         differ.insert(name);
       } else if (truth.read && truth.why.empty()) {
@@ -305,6 +317,7 @@ class RunLines {
     if (differ != differ_ || equal != equal_) return "layers are left out, or told twice";
     if (only_a != only_a_ || only_b != only_b_) return "layers of one run";
     if (notes != notes_) return "what was not compared";
+    if (partly != partly_) return "what is in both runs";
     if (is_short != short_) return "whether queries are the last tokens";
     const bool differs = !differ.empty() || !only_a.empty() || !only_b.empty();
     if (status != (differs ? 1 : notes.empty() ? 0 : 2)) return "exit status";
@@ -323,7 +336,7 @@ class RunLines {
   std::vector<std::string> current_;  // layers of the block that is read
   std::string block_;                 // lines of its cause
   Names differ_, equal_, only_a_, only_b_;
-  std::multiset<std::pair<std::string, std::string>> notes_;
+  std::multiset<std::pair<std::string, std::string>> notes_, partly_;
   bool short_ = false;
   std::string answer_;
 };

@@ -2,6 +2,7 @@
 the answer is known."""
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ def made(windows, implementation="eager"):
         q, k = np.ogrid[:20, :20]
         bias = torch.where(torch.as_tensor((k <= q) & (q - k < window)), 0.0, -1e30)[None, None]
 
+        @functools.wraps(usual)
         def forward(*arguments, usual=usual, bias=bias, **keywords):
             keywords["attention_mask"] = bias[..., -keywords["hidden_states"].shape[1]:, :]
             return usual(*arguments, **keywords)

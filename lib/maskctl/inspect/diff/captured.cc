@@ -177,6 +177,11 @@ class Comparison {
     }
     if (sees_after(a, common)) return leave_later(layer, "A", "B", common), true;
     if (sees_after(b, common)) return leave_later(layer, "B", "A", common), true;
+    if (queries_of(a) != queries_of(b)) {
+      add_note(layer,
+               fmt::format("queries {}-{} alone are in both runs", common.begin, common.end - 1));
+    }
+    if (const std::string words = broadcast_words(a, b); !words.empty()) add_note(layer, words);
     const Mask one = cut(a, common), other = cut(b, common);
     const MaskDiff found = diff(one, other);
     if (found.equal()) return true;
@@ -202,6 +207,13 @@ class Comparison {
       made.no_cause = "not enough memory to look for it";
     }
     out_.differences.push_back(std::move(made));
+  }
+
+  void add_note(const CapturedLayer& layer, const std::string& text) {
+    const auto same = [&](const LayerNote& one) {
+      return one.layer == layer.name && one.text == text;
+    };
+    if (std::ranges::none_of(out_.notes, same)) out_.notes.push_back({layer.name, text});
   }
 
   void leave_later(const CapturedLayer& layer, const char* sees, const char* lacks, Range common) {

@@ -36,16 +36,17 @@ struct CapturedDifference {
   Cell first() const;
 };
 
-/// A layer of which a part was not compared, and why.
-struct Uncompared {
-  std::string layer, why;
+struct LayerNote {
+  std::string layer, text;
 };
 
 struct CapturedDiff {
   std::vector<std::string> equal;  // all its masks were read, and compared
   std::vector<CapturedDifference> differences;
   std::vector<std::string> only_a, only_b;  // layers of one run
-  std::vector<Uncompared> uncompared;
+  std::vector<LayerNote> uncompared;  // layers of which a part was not compared, and why
+  /// Layers that have more queries, batches or heads in one run: what of them was compared.
+  std::vector<LayerNote> notes;
   /// Whether a mask with fewer queries than keys was compared, whose queries were taken for the
   /// last tokens.
   bool by_last_tokens = false;
