@@ -11,7 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/io/masks/array_group.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -51,7 +51,10 @@ std::vector<GroupKey> groups_of(const Container& container) {
     GroupKey one = group_key(key);
     if (one.group.empty()) return {};
     if (one.name != kUnread) {
-      if (grouped_kind(container, one.group) != ArrayKind::kRuns) return {};
+      const auto kind = kind_of_names([&](std::string_view name) {
+        return container.contains(fmt::format("{}/{}", one.group, name));
+      });
+      if (kind != ArrayKind::kRuns) return {};
       one.name.clear();
     }
     const bool known = std::ranges::any_of(out, [&](const GroupKey& each) {

@@ -127,8 +127,10 @@ def _of_other(own, wanted):
             notes.append(f"{layer} keeps its own mask: {unread or f'the other run has {len(others)} for one position'}")
             continue
         keys, queries = others[0].shape[3], others[0].shape[2]
-        if keys != mask.shape[3] or queries > mask.shape[2]:
-            notes.append(f"{layer} keeps its own mask: {mask.shape[2]}x{mask.shape[3]} here, {queries}x{keys} in the other run")
+        fits = all(1 in pair or pair[0] == pair[1] for pair in zip(mask.shape[:2], others[0].shape[:2]))
+        if keys != mask.shape[3] or queries > mask.shape[2] or not fits:
+            notes.append(f"{layer} keeps its own mask: {'x'.join(map(str, mask.shape))} here, {'x'.join(map(str, others[0].shape))} "
+                         "in the other run")
             continue
         if queries < mask.shape[2]:
             notes.append(f"{layer} keeps its own mask for queries 0-{mask.shape[2] - queries - 1}, which the other run lacks")
@@ -146,6 +148,9 @@ class _Substituted:
         from maskctl._watch import capture
 
         modules = dict(model.named_modules())
+        strange = next((layer for layer in masks if layer not in modules), None)
+        if strange is not None:
+            raise Error(f"split_logits: {strange} is no module of the model, and takes no mask")
         hooks = [modules[layer].register_forward_pre_hook(_giving(layer, cells), with_kwargs=True) for layer, cells in masks.items()]
         try:
             with capture(model) as run:
@@ -160,6 +165,9 @@ class _Substituted:
         if run.unread:
             layer, why = next(iter(run.unread.items()))
             raise Error(f"split_logits: the mask of {layer} was not read: {why}")
+        several = next((layer for layer in run.layers if len(run._of_layer[layer]) > 1), None)
+        if several is not None:
+            raise Error(f"split_logits: {several} applied several masks in one run of the model; expected one")
         self.masks = {layer: run[layer] for layer in run.layers}
         for layer in own:
             want = masks[layer] if layer in masks else _cells(own[layer])
@@ -178,12 +186,13 @@ def _giving(layer, cells):
         signature = inspect.signature(module.forward)
         if "attention_mask" not in signature.parameters:
             raise Error(f"split_logits: {layer}, a {type(module).__name__}, takes no attention_mask")
-        bound = signature.bind_partial(*arguments, **keywords)
         array = next(one for one in (*arguments, *keywords.values()) if isinstance(one, torch.Tensor) and one.is_floating_point())
         opened = torch.as_tensor(cells, device=array.device)
-        bound.arguments["attention_mask"] = torch.zeros(cells.shape, dtype=array.dtype, device=array.device).masked_fill(
-            ~opened, torch.finfo(array.dtype).min)
-        return bound.args, bound.kwargs
+        made = torch.zeros(cells.shape, dtype=array.dtype, device=array.device).masked_fill(~opened, torch.finfo(array.dtype).min)
+        place = list(signature.parameters).index("attention_mask")
+        if place < len(arguments):
+            return (*arguments[:place], made, *arguments[place + 1:]), keywords
+        return arguments, {**keywords, "attention_mask": made}
 
     return hook
 

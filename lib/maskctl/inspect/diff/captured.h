@@ -44,7 +44,7 @@ struct CapturedDiff {
   std::vector<std::string> equal;  // all its masks were read, and compared
   std::vector<CapturedDifference> differences;
   std::vector<std::string> only_a, only_b;  // layers of one run
-  std::vector<LayerNote> uncompared;  // layers of which a part was not compared, and why
+  std::vector<LayerNote> uncompared;        // layers of which a part was not compared, and why
   /// Layers that have more queries, batches or heads in one run: what of them was compared.
   std::vector<LayerNote> notes;
   /// Whether a mask with fewer queries than keys was compared, whose queries were taken for the
