@@ -112,6 +112,36 @@ def test_a_sampler_that_decodes_and_the_file_of_its_run(tmp_path):
     assert split.rest[0] < 1e-3 * split.whole[0] and len(split.layers) == 2
 
 
+def decoded(model, cache, prompt=15):
+    """A run of a prompt and of single tokens behind it, in a cache."""
+    with maskctl.capture(model) as run, torch.no_grad():
+        for begin, end in [(0, prompt), *((q, q + 1) for q in range(prompt, 20))]:
+            model(TOKENS[:, begin:end], past_key_values=cache, use_cache=True)
+    return run
+
+
+def test_slots_of_caches_are_positions():
+    a = made({})
+    trainer = captured(a)
+    for cache in (transformers.StaticCache(config=a.config, max_cache_len=32), transformers.DynamicCache(config=a.config),
+                  transformers.DynamicCache()):
+        assert trainer.diff(decoded(a, cache)), str(trainer.diff(decoded(a, cache)))
+    # A cache that had tokens before, and one that was cropped, are not followed: what keys are is not known then.
+    cache = transformers.DynamicCache(config=a.config)
+    with torch.no_grad():
+        a(TOKENS[:, :15], past_key_values=cache, use_cache=True)
+    with maskctl.capture(a) as late, torch.no_grad():
+        a(TOKENS[:, 15:16], past_key_values=cache, use_cache=True)
+    assert all(call.held is None for call in late.calls)
+    assert "fewer queries than keys are taken for the last tokens" in str(trainer.diff(late))
+    cache = transformers.DynamicCache()
+    with maskctl.capture(a) as cropped, torch.no_grad():
+        a(TOKENS[:, :15], past_key_values=cache, use_cache=True)
+        cache.crop(-1)
+        a(TOKENS[:, 14:16], past_key_values=cache, use_cache=True)
+    assert [call.held is None for call in cropped.calls] == [call.lengths[2] == 2 for call in cropped.calls]
+
+
 def test_what_cannot_be_told_is_refused_or_noted():
     a = made({})
     run = captured(a)
