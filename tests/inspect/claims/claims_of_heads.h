@@ -108,6 +108,43 @@ struct Claim<FindingId::kHeadsEntries> {
 };
 
 template <>
+struct Claim<FindingId::kHeadRegion> {
+  static Example example() {
+    return {.has = "gen:causal:n=90,h=2 -t 'window:keys=30|heads:1{open:q=60-68,k=0-13}'",
+            .lacks = "gen:causal:n=90,h=2 -t 'window:keys=30|heads:1{sinks:n=14}|causal'"};
+  }
+  static CheckedMask question() {
+    const std::string steps = "window:keys=30|heads:1{open:q=60-68,k=0-13}|causal";
+    return {.start = maskctl::apply(full_mask(1, 2, 90, 90), load_chain(std::array{steps}, {}))};
+  }
+  static bool holds(const Claimed& claim) {
+    const PlainCells& cells = claim.cells;
+    const Index other = claim.number_after(" sees what head ");
+    Index count = 0, q0 = cells.queries(), q1 = -1, k0 = cells.keys(), k1 = -1;
+    bool whole = true;
+    for (Index q = 0; q < cells.queries(); ++q) {
+      for (Index k = 0; k < cells.keys(); ++k) {
+        const bool here = cells.open(claim.b(), claim.h(), q, k),
+                   there = cells.open(claim.b(), other, q, k);
+        whole = whole && (here || !there);
+        if (!here || there) continue;
+        if (count++ == 0 && (q != claim.q() || k != claim.k())) return false;
+        q0 = std::min(q0, q), q1 = std::max(q1, q), k0 = std::min(k0, k), k1 = std::max(k1, k);
+      }
+    }
+    for (Index q = q0; q <= q1; ++q) {
+      for (Index k = k0; k <= k1; ++k) whole = whole && cells.open(claim.b(), claim.h(), q, k);
+    }
+    const auto range = [](Index first, Index last) {
+      return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+    };
+    return whole && count > 0 && count == claim.count() &&
+           claim.finding.message.ends_with(
+               fmt::format(" more, which fill queries {}, keys {}", range(q0, q1), range(k0, k1)));
+  }
+};
+
+template <>
 struct Claim<FindingId::kRingSlots> {
   /// Steps 3 to 10 of a cache of six slots, whose window is compared with the slots.
   static Tensor steps(bool with_slots) {

@@ -76,8 +76,8 @@ inline constexpr std::array kFaults{
 struct FaultyMask {
   twin::Dense sound, faulty;
   std::vector<TokenNumbers> ids;  // of each batch entry
-  /// True if the faulty mask is also a sound mask of the family, with other borders or windows, or
-  /// with an image.
+  /// True if the faulty mask is also a sound mask of the family, with other borders, windows or
+  /// branches, or with an image; or if only rows of padding are faulty.
   bool sound_otherwise = false;
   /// True if the sound mask looks like a faulty one: all its planes differ from masks without
   /// windows, or from masks of documents, in only a few cells, which look like holes or leaks; or
@@ -310,6 +310,39 @@ class FaultDraws {
     return all > 0;
   }
 
+  /// True if the cells are those of trees below the heads' windows. The parent of a token is the
+  /// last token before it that some head sees.
+  static bool is_trees(const twin::Dense& cells, const std::vector<Head>& heads) {
+    for (Index b = 0; b < cells.b; ++b) {
+      Rule rule{Family::kTree, TokenNumbers(static_cast<std::size_t>(cells.q)), 0, {}};
+      for (Index q = 0; q < cells.q; ++q) {
+        Index parent = q - 1;
+        const auto is_seen = [&] {
+          for (Index h = 0; h < cells.h; ++h)
+            if (cells.get(b, h, q, parent)) return true;
+          return false;
+        };
+        while (parent >= 0 && !is_seen()) --parent;
+        rule.parent.push_back(parent);
+      }
+      for (std::size_t h = 0; h < heads.size(); ++h)
+        if (!is_plane(cells, b, static_cast<Index>(h), rule, heads[h])) return false;
+    }
+    return true;
+  }
+  /// True if the masks differ in rows of padding alone, whose results nobody reads.
+  static bool differ_in_padding(const twin::Dense& one, const twin::Dense& other,
+                                const std::vector<TokenNumbers>& ids) {
+    for (Index b = 0; b < one.b; ++b)
+      for (Index h = 0; h < one.h; ++h)
+        for (Index q = 0; q < one.q; ++q)
+          for (Index k = 0; k < one.k; ++k)
+            if (one.get(b, h, q, k) != other.get(b, h, q, k) &&
+                ids[static_cast<std::size_t>(b)][static_cast<std::size_t>(q)] >= 0)
+              return false;
+    return true;
+  }
+
   /// True if what a fault opens makes a range of tokens see each other in all heads: an image.
   static bool opens_group(const twin::Dense& sound, const twin::Dense& faulty) {
     bool some = false;
@@ -431,6 +464,8 @@ class FaultDraws {
     }
     const bool opens = fault == Fault::kLeak || fault == Fault::kBlockLeak;
     out.sound_otherwise = is_sound(out.faulty, rules, of_head) ||
+                          (is_tree(family) && is_trees(out.faulty, of_head)) ||
+                          differ_in_padding(out.sound, out.faulty, out.ids) ||
                           (opens && out.crossing() == 0 && opens_group(out.sound, out.faulty));
     out.like_faults =
         (heads != Heads::kSame && is_whole_but_for_holes(out.sound, rules)) ||

@@ -261,6 +261,9 @@ class Check {
     if (out.empty()) out = lint_trees_of_heads(mask, planes_);
     if (out.empty() && pattern.explained) out = lint_heads_alike(mask, planes_);
     if (out.empty()) out = lint_entries_alike(mask);
+    if (out.empty()) {
+      if (auto region = lint_head_region(mask)) out.push_back(*std::move(region));
+    }
     return out;
   }
 

@@ -79,6 +79,7 @@ enum class FindingId : std::uint8_t {
   kRingSlots,
   kWindowChanges,
   kDocumentsReopened,
+  kHeadRegion,
   // about the mask and its documents:
   kDocumentLeak,
   kPaddingAttended,

@@ -59,6 +59,8 @@ Findings lint_heads(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Finds heads of one batch entry that differ in the keys beside a query, and a head whose window
 /// differs between entries.
 Findings lint_heads_alike(const Mask& mask, recognition::KnownPlanes& known);
+/// Finds a head that sees the cells of another head of its batch entry and a rectangle beside them.
+std::optional<Finding> lint_head_region(const Mask& mask);
 /// Finds a head that hides cells in one batch entry, which another head sees, and shows them in
 /// another entry.
 Findings lint_entries_alike(const Mask& mask);
