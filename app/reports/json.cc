@@ -222,8 +222,11 @@ Json diff_json(const DiffReport& report) {
   out["documents"] = json_of(report.documents);
   out["closed_rows"] = nullptr;
   if (report.closing) {
-    out["closed_rows"] = {{"rows", report.closing->rows},
-                          {"finite_in", report.closing->a_is_finite ? "a" : "b"}};
+    const auto& [rows, a, b] = *report.closing;
+    out["closed_rows"] = {{"rows", rows}, {"finite_in", nullptr}};
+    if (a != ClosedBy::kBoth && b != ClosedBy::kBoth) {
+      out["closed_rows"]["finite_in"] = a == ClosedBy::kFinite ? "a" : "b";
+    }
   }
   return out;
 }

@@ -127,8 +127,8 @@ TEST_CASE("documents that differ irregularly are described by the first changed 
         "parameter: B = A with token 2 in document 1 instead of document 0, the first that "
         "differs");
   CHECK(cause_text(documents(a, a), documents(c, c)) ==
-        "parameter: B = A with token 2 in document 2 instead of document 0, and 4 instead of 3 "
-        "documents");
+        "parameter: B = A with token 2 in document 2 instead of document 0, the first that "
+        "differs, and 4 instead of 3 documents");
   CHECK(cause_text(documents(a, a), documents(b, a)) ==
         "parameter: B = A with query 2 in document 1 instead of document 0, the first that "
         "differs");

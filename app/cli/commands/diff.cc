@@ -106,6 +106,7 @@ Both read_both(const DiffOptions& options, Session& session) {
   out.documents =
       documents_for(read_documents(options.documents, of_a), a, out.a, options.source.pad_id);
   if (!out.documents) out.documents = own_documents(b, out.b, how_b.pad_id);
+  if (options.documents.given()) out.chains.declared = out.documents;
   return out;
 }
 

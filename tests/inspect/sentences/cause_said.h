@@ -28,10 +28,17 @@ struct SaidCause {
   Chain a, b;  // what "A is" and "B is" print
   /// What "edit" prints; asked for only where the pipelines leave cells.
   std::function<Chain()> edit;
+  /// Whether the documents that the user declared say that a query is in the one, and its key in
+  /// the other; empty without such documents.
+  std::function<bool(const Cell&, Index of_query, Index of_key)> crosses = {};
 };
 inline SaidCause said(const DiffCause& cause) {
-  return {cause.text, cause.by_pipelines, cause.pipeline_a, cause.pipeline_b,
-          [edit = cause.edit] { return edit; }};
+  return {cause.text,
+          cause.by_pipelines,
+          cause.pipeline_a,
+          cause.pipeline_b,
+          [edit = cause.edit] { return edit; },
+          {}};
 }
 
 class CauseSaid {
@@ -105,12 +112,18 @@ class CauseSaid {
   /// all heads. Returns nothing for other sentences.
   std::optional<bool> whole_mask(const std::string& rest) const {
     std::smatch m;
-    if (std::regex_match(rest, m, compiled("all cells moved by (-?\\d+) (keys|queries)"))) {
-      const Index by = number(m[1]), down = m[2] == "queries" ? by : 0,
-                  right = m[2] == "keys" ? by : 0;
+    if (std::regex_match(rest, m,
+                         compiled("all cells (moved|rolled) by (-?\\d+) (keys|queries|queries and "
+                                  "keys)"))) {
+      const bool rolled = m[1] == "rolled";
+      const Index by = number(m[2]), down = m[3] == "keys" ? 0 : by,
+                  right = m[3] == "queries" ? 0 : by;
+      const auto from = [rolled](Index to, Index moved, Index all) {
+        return rolled ? ((to - moved) % all + all) % all : to - moved;
+      };
       return by != 0 &&
              b_ == twin::make(a_.b, a_.h, a_.q, a_.k, [&](Index b, Index h, Index q, Index k) {
-               const Index from_q = q - down, from_k = k - right;
+               const Index from_q = from(q, down, a_.q), from_k = from(k, right, a_.k);
                return from_q >= 0 && from_q < a_.q && from_k >= 0 && from_k < a_.k &&
                       a_.get(b, h, from_q, from_k);
              });
@@ -292,13 +305,20 @@ class CauseSaid {
     if (!cells) return left == 0 ? "" : std::to_string(left) + " cells are not named";
     static const std::regex one(
         R"((?:batch (\d+), )?(?:head (\d+), )?query (\d+), key (\d+) (open|closed)(?: \(document (\d+) sees document (\d+)\))?)");
-    static const std::regex many(R"(([0-9,]+) cells, the first (.*))");
+    static const std::regex many(
+        R"(([0-9,]+) cells, (?:([0-9,]+) open and ([0-9,]+) closed, )?the first (.*))");
     std::smatch m;
     if (std::regex_match(*cells, m, many)) {
       if (number(m[1]) != left) return kOtherCount;
-      const std::string first = m[2];
+      const Index opened = open(twin::zip(Op::kAnd, told_, b_));
+      const std::string first = m[4];
       std::smatch cell;
       if (!std::regex_match(first, cell, one)) return "not cells";
+      if (m[2].matched ? number(m[2]) != opened || number(m[3]) != left - opened || opened == 0 ||
+                             opened == left
+                       : opened != (cell[5] == "open" ? left : 0)) {
+        return "states of cells";
+      }
       const std::string error = cell_wrong(cell, first_told());
       const bool crosses = error.empty() && cell[6].matched;
       if (!crosses) return error;
@@ -351,6 +371,7 @@ class CauseSaid {
     if (!told_.get(cell.batch, cell.head, cell.query, cell.key)) return "a cell that is explained";
     if (b_.get(cell.batch, cell.head, cell.query, cell.key) != (m[5] == "open"))
       return "a cell's state";
+    if (m[6].matched && m[5] != "open") return "a closed cell, which sees nothing";
     if (expected && !(*expected == cell)) return "not the first cell";
     return "";
   }
@@ -362,6 +383,11 @@ class CauseSaid {
   /// True if the documents of one rule have these numbers for all cells of a plane: those of a
   /// printed pipeline, or of steps that make A's or B's plane except for a few cells.
   bool are_crossings(const std::vector<Crossing>& all) const {
+    if (said_.crosses) {
+      return std::ranges::all_of(all, [this](const Crossing& one) {
+        return said_.crosses(one.cell, one.of_query, one.of_key);
+      });
+    }
     return std::ranges::all_of(all, [&](const Crossing& first) {
       const auto says = [&](const Chain& chain) {
         return std::ranges::all_of(all, [&](const Crossing& one) {

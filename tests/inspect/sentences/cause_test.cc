@@ -2,12 +2,14 @@
 // with one number changed is not.
 #include <fmt/format.h>
 
+#include <array>
 #include <regex>
 
 #include "inspect/sentences/cause_said.h"
 #include "inspect/sentences/drawn_masks.h"
 #include "inspect/sentences/draws_asked.h"
 #include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/pipeline/load.h"
 #include "support/catch_compat.h"
 
 namespace maskctl::test {
@@ -37,6 +39,38 @@ TEST_CASE("diff: the cause of a difference is true", "[sentences]") {
 TEST_CASE("diff: causes that were false once, or not understood, are true", "[sentences]") {
   // rows closed in each document, a dilation by batch, two arrays that change
   for (const std::uint64_t seed : {970012973, 970019826, 970022082}) CHECK(wrong_cause(seed) == "");
+}
+
+Mask made(Index tokens, const std::string& steps) {
+  return maskctl::apply(Mask(full_plane(tokens, tokens)), load_chain(std::array{steps}, {}));
+}
+
+TEST_CASE("diff: what holds only in the middle of a chain is no cause", "[sentences]") {
+  struct Pair {
+    std::string a, b;
+  };
+  const std::vector<Pair> pairs{
+      {"window:keys=6", "window:left=5 | global:tokens=12-23 | window:keys=7"},
+      {"window:left=7,right=3", "window:left=7,right=3 | global:tokens=0-12 | causal"},
+      {"chunk:size=8 | causal", "chunk:size=8 | causal | open:q=8-15,k=7"},
+      {"causal | prefix:n=16", "causal | open:q=0-5,k=0-15 | open:q=12-23,k=0-15"},
+      {"doc:lens=9+6+5 | causal", "doc:lens=9+6+5 | global:tokens=20-23 | causal"},
+      {"causal | open:q=8-20,k=8-20", "causal | open:q=12-20,k=12-20"},
+      {"block-causal:size=6", "block-causal:size=6 | close:q=6,k=7-11 | close:q=7,k=8-11"},
+      {"causal", "causal:offset=-1"},
+      {"dilated:stride=3 | causal", "at:keys=23+0-22{dilated:stride=3 | causal}"},
+      {"window:keys=5 | sinks:n=2 | causal", "at:keys=23+0-22{window:keys=5 | sinks:n=2 | causal}"},
+      {"doc:lens=9+6+9 | causal", "at:keys=23+0-22{doc:lens=9+6+9 | causal}"},
+      {"doc:lens=4+11+9 | window:keys=4",
+       "at:queries=23+0-22,keys=23+0-22{doc:lens=4+11+9 | window:keys=4}"},
+  };
+  for (const Pair& pair : pairs) {
+    const Mask a = made(24, pair.a), b = made(24, pair.b);
+    const auto cause = diff_cause(a, b);
+    REQUIRE(cause);
+    INFO(pair.a << " -> " << pair.b << ": " << cause->text);
+    CHECK(CauseSaid(said(*cause), a, b).wrong() == "");
+  }
 }
 
 /// The sentence with its i-th number one larger; nothing if it has fewer.

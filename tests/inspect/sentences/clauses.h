@@ -29,6 +29,14 @@ inline const std::vector<std::regex>& clauses() {
     const std::string region = "(?:the (?:rows? of quer(?:y|ies)|columns? of keys?) " + numbers +
                                "|quer(?:y|ies) " + numbers + ", keys? " + numbers + ") " + state;
     const std::string value = "(?:-?\\d+(?:, -?\\d+)* and -?\\d+ by (?:batch|document)|[^ ,;()]+)";
+    const std::string step =
+        "(?:causal(?: offset -?\\d+)?|chunks|chunk size \\d+|documents|padding|dilated stride "
+        "\\d+|dilation|prefix \\d+|sinks \\d+|global tokens [0-9+-]+|token types|a block "
+        "map|not|causal blocks of \\d+|diagonal|tree|take|grid|drafts of \\d+ tokens|positions of "
+        "tokens|\\d+ of "
+        "every \\d+ keys|compressed keys of \\d+ tokens every \\d+|neighbourhood [0-9x]+|block "
+        "diffusion of \\d+ tokens|window left " +
+        side + ", right " + side + ")";
     std::vector<std::string> some{
         "window left " + side + " instead of " + side + by_shift,
         "window right " + side + " instead of " + side +
@@ -56,14 +64,8 @@ inline const std::vector<std::regex>& clauses() {
         "other steps in documents? " + numbers,
         "other documents",
         "[a-z-]+ [a-z]+ " + value + " instead of " + value,
-        "(?:causal|chunks|chunk size \\d+|documents|padding|dilated stride \\d+|dilation|prefix "
-        "\\d+|sinks "
-        "\\d+|global tokens [0-9+-]+|token types|a block map|not|causal blocks of "
-        "\\d+|diagonal|tree|take|grid|drafts of \\d+ tokens|positions of tokens|\\d+ of every \\d+ "
-        "keys|compressed keys of "
-        "\\d+ tokens every "
-        "\\d+|neighbourhood [0-9x]+|block diffusion of \\d+ tokens|window left " +
-            side + ", right " + side + ") (?:missing|added)",
+        step + " (?:missing|added)(?: before " + step + ")?",
+        step + " instead of " + step,
         kPlacedSaid + " instead of in order",
         "tokens in order instead of " + kPlacedSaid,
         "every cell " + state,
@@ -84,8 +86,9 @@ inline const std::vector<std::regex>& clauses() {
         "document \\d+ of \\d+ instead of \\d+ tokens, and all after it moved by -?\\d+",
         R"((?:a further )?document \d+ \(tokens? \d+(?:-\d+)?\)(?: left out)?, and all after it moved (?:up|down))",
         "(?:token|key|query) \\d+ in (?:no document|document \\d+) instead of (?:no "
-        "document|document \\d+)(?:, the first that differs|, and \\d+ instead of \\d+ "
-        "documents)",
+        "document|document \\d+), the first that differs(?:, and \\d+ instead of \\d+ "
+        "documents)?",
+        "documents of [\\d+]+ instead of [\\d+]+ tokens",
         // documents with numbers of queries and keys of their own
         "document \\d+ of \\d+ (?:queries|keys) instead of \\d+(?: and \\d+ keys instead of "
         "\\d+)?(?:, and all after it moved)?(?: and \\d+ more lengths?)?",

@@ -160,12 +160,25 @@ class DiffLines {
     if (const auto known = causes_.find(lines); known != causes_.end()) {
       return reason_ = known->second;
     }
-    const SaidCause said{text, a.has_value(), chain_said(a), chain_said(b), [this, edit] {
+    const SaidCause said{text,
+                         a.has_value(),
+                         chain_said(a),
+                         chain_said(b),
+                         [this, edit] {
                            if (edit) return chain_said(edit);
                            if (!known_edit_) known_edit_ = edit_();
                            return *known_edit_;
-                         }};
+                         },
+                         crossing()};
     return reason_ = causes_[lines] = CauseSaid(said, mask_a_, mask_b_).wrong();
+  }
+
+  std::function<bool(const Cell&, Index, Index)> crossing() const {
+    if (!ids_) return {};
+    return [this](const Cell& cell, Index of_query, Index of_key) {
+      return ids_->crosses(cell) && ids_->of_query(cell) == of_query &&
+             ids_->of_key(cell) == of_key;
+    };
   }
 
   const Mask &mask_a_, &mask_b_;

@@ -62,7 +62,10 @@ class DocumentsSaid {
     if (is(R"(a further document (\d+) \(tokens? (\d+)(?:-(\d+))?\), and all after it moved down)")) {
       return shifted_hold(b_, a_, n(1), n(2), m[3].matched ? n(3) : n(2));
     }
-    if (is(R"((token|key|query) (\d+) in (no document|document \d+) instead of (no document|document \d+)(?:, the first that differs|, and (\d+) instead of (\d+) documents))")) {
+    if (is(R"(documents of ([\d+]+) instead of ([\d+]+) tokens)")) {
+      return lengths(b_) == m[1] && lengths(a_) == m[2];
+    }
+    if (is(R"((token|key|query) (\d+) in (no document|document \d+) instead of (no document|document \d+), the first that differs(?:, and (\d+) instead of (\d+) documents)?)")) {
       return first_holds(m[1], n(2), m[3], m[4], m[5].matched, m[5].matched ? n(5) : 0,
                          m[6].matched ? n(6) : 0);
     }
@@ -72,6 +75,18 @@ class DocumentsSaid {
  private:
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
   static Index size_of(const Range& range) { return range.end - range.begin; }
+  /// "6+14" for documents that follow each other from token 0 on; "" for others.
+  static std::string lengths(const TokenIds& ids) {
+    if (ids.q != ids.k || recurs(ids.k)) return "";
+    std::string out;
+    Index end = 0;
+    for (const Range& part : parts(ids.k)) {
+      if (part.begin != end) return "";
+      out += (out.empty() ? "" : "+") + std::to_string(size_of(part));
+      end = part.end;
+    }
+    return out;
+  }
   static std::set<Index> all(const TokenIds& ids) {
     std::set<Index> out;
     for (const auto* side : {&ids.q, &ids.k})

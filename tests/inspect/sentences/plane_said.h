@@ -33,7 +33,12 @@ class PlaneSaid {
     idle_.clear();
     note_idle(from_a, in_a);
     note_idle(from_b, in_b);
-    if (!clauses.empty() && placed(clauses[0].text, in_a, in_b)) clauses.erase(clauses.begin());
+    made_of_ = {{from_a, in_a}, {from_b, in_b}};
+    if (!clauses.empty() && placed(clauses[0].text, in_a, in_b)) {
+      clauses.erase(clauses.begin());
+      made_of_.clear();
+    }
+    if (idle_in_one()) return "a step of both does nothing in one of them";
     cancel(in_a, in_b);
     clauses = one_by_one(clauses);
     Account account{in_a, in_b, std::vector<int>(in_a.size()), std::vector<int>(in_b.size()), {}};
@@ -120,12 +125,14 @@ class PlaneSaid {
     const StepsSaid steps(a_.q, a_.k, shift());
     for (std::size_t i = 0; i < account.a.size(); ++i) {
       if (account.a_used[i] != 0 || !misses(clause.text, account.a[i])) continue;
+      if (!reads_true(clause.text, account.a[i], true)) continue;
       account.a_used[i] = 1;
       if (accounts(clauses, from + 1, account)) return true;
       account = before;
     }
     for (std::size_t j = 0; j < account.b.size(); ++j) {
       if (account.b_used[j] != 0 || !adds(clause.text, account.b[j])) continue;
+      if (!reads_true(clause.text, account.b[j], false)) continue;
       account.b_used[j] = 1;
       if (accounts(clauses, from + 1, account)) return true;
       account = before;
@@ -134,6 +141,9 @@ class PlaneSaid {
       for (std::size_t j = 0; j < account.b.size(); ++j) {
         const bool known = std::ranges::find(account.pairs, std::pair(i, j)) != account.pairs.end();
         if (!known && (account.a_used[i] != 0 || account.b_used[j] != 0)) continue;
+        const bool documents = clause.text.find(" by document") != std::string::npos;
+        if (documents && !inside_) continue;
+        if (clause.text.find(" by batch") != std::string::npos && inside_) continue;
         if (!steps.holds(clause.text, account.a[i], account.b[j])) continue;
         if (!known) account.pairs.emplace_back(i, j);
         account.a_used[i] = account.b_used[j] = 2;
@@ -233,7 +243,72 @@ class PlaneSaid {
           return false;
     return true;
   }
-  bool misses(const std::string& clause, const Step& step) const {
+  static Index differing(const Dense& x, const Dense& y) {
+    Index out = 0;
+    for (std::size_t i = 0; i < x.cells.size(); ++i) out += x.cells[i] != y.cells[i];
+    return out;
+  }
+  static Chain without_step(Chain chain, const Step& step) {
+    chain.erase(std::ranges::find(chain, step));
+    return chain;
+  }
+
+  /// True if a step that both chains have does something in one of them only: then a reader does
+  /// not take the mask in which it does nothing for that chain. Of a mask without open cells, no
+  /// step but the last does anything.
+  bool idle_in_one() const {
+    if (made_of_.empty() || std::ranges::find(a_.cells, 1) == a_.cells.end()) return false;
+    const auto idle = [](const std::pair<Dense, Chain>& made, const Step& step) {
+      return twin::run_chain(made.first, made.second) ==
+             twin::run_chain(made.first, without_step(made.second, step));
+    };
+    return std::ranges::any_of(made_of_[0].second, [&](const Step& step) {
+      return std::ranges::find(made_of_[1].second, step) != made_of_[1].second.end() &&
+             idle(made_of_[0], step) != idle(made_of_[1], step);
+    });
+  }
+
+  /// True if the clause, which says that a step is added or missing, is true of the cells as it
+  /// reads: the step alone, on top of all others, does what it does in its chain; most of these
+  /// cells differ in A and B; and no other step, which does nothing in the chain, does the same
+  /// once this one is gone. A step "before" another one may be undone in part by what follows.
+  bool reads_true(const std::string& clause, const Step& step, bool missing) const {
+    if (inside_ || made_of_.empty()) return true;
+    const auto* region = step.get_if<step::Region>();
+    if (missing && region && clause == region_words(*region, !region->open, a_.q)) return true;
+    const auto& [from, whole] = made_of_[missing ? 0 : 1];
+    Chain chain = whole;
+    const auto own = std::ranges::find(chain, step);
+    if (own == chain.end()) return true;  // the step is one of the documents' own
+    // Regions are read in their order: what follows is said in clauses of its own.
+    chain.erase(std::remove_if(own + 1, chain.end(),
+                               [](const Step& later) { return later.is<step::Region>(); }),
+                chain.end());
+    const Chain others = without_step(chain, step);
+    const Dense with = twin::run_chain(from, chain), without = twin::run_chain(from, others);
+    const Dense on_top = twin::run_step(without, step);
+    Index shown = 0;
+    for (std::size_t i = 0; i < with.cells.size(); ++i) {
+      shown += with.cells[i] != without.cells[i] && a_.cells[i] != b_.cells[i];
+    }
+    const Index done = differing(with, without);
+    const bool most = 2 * shown >= done || (region && !missing);  // later regions may undo one
+    if (done == 0 || !most) return false;
+    const bool all = region && region->k.empty() && region->q == std::vector<Range>{{0, a_.q}};
+    for (std::size_t i = 0; missing && !all && i < others.size(); ++i) {
+      const bool idle = twin::run_chain(from, without_step(chain, others[i])) == with;
+      if (idle && twin::run_chain(from, without_step(others, others[i])) != without) return false;
+    }
+    const std::size_t before = clause.find(" before ");
+    if (before == std::string::npos) return on_top == with;
+    const std::string last = clause.substr(before + 8);
+    const auto later = std::ranges::find(whole, step) + 1;
+    return 2 * done >= differing(on_top, without) &&
+           std::any_of(later, whole.end(), [&](const Step& one) { return words(one) == last; });
+  }
+
+  bool misses(const std::string& said, const Step& step) const {
+    const std::string clause = said.substr(0, said.find(" before "));
     if (const auto* region = step.get_if<step::Region>()) {
       std::string cells = words(step);
       std::string lines = region_words(*region, region->open, -1);
@@ -245,7 +320,8 @@ class PlaneSaid {
     }
     return clause == words(step) + " missing";
   }
-  bool adds(const std::string& clause, const Step& step) const {
+  bool adds(const std::string& said, const Step& step) const {
+    const std::string clause = said.substr(0, said.find(" before "));
     if (const auto* region = step.get_if<step::Region>()) {
       return clause == words(step) || clause == region_words(*region, region->open, -1) ||
              is_document(clause, *region);
@@ -281,6 +357,7 @@ class PlaneSaid {
   Dense a_, b_, told_;
   bool inside_ = false;
   std::vector<Step> idle_;
+  std::vector<std::pair<Dense, Chain>> made_of_;  // A and B; empty if one is of tokens moved
 };
 
 }  // namespace maskctl::test

@@ -207,7 +207,10 @@ inline std::string region_words(const step::Region& region, bool open, Index que
 /// The words of diff for a step that only one of two masks has.
 inline std::string step_said(const Step& step, Index shift, Index queries) {
   const auto number = [](const char* name, Index n) { return name + std::to_string(n); };
-  if (step.is<step::Causal>()) return "causal";
+  if (step.is<step::Causal>()) {
+    const Index offset = sides_of(step, shift)->offset;
+    return offset == 0 ? "causal" : number("causal offset ", offset);
+  }
   if (step.is<step::Window>()) {
     const Sides sides = *sides_of(step, shift);
     return "window left " + (sides.low ? std::to_string(sides.centre - *sides.low) : "none") +

@@ -114,6 +114,8 @@ class StepsSaid {
       return clause ==
              step_said(y, shift_, queries_) + " instead of " + step_said(x, shift_, queries_);
     if (clause == "another step") return &x.row() != &y.row();
+    const std::string was = step_said(x, shift_, queries_), is_now = step_said(y, shift_, queries_);
+    if (clause == is_now + " instead of " + was) return &x.row() != &y.row() && was != is_now;
     if (clause == step_said(y, shift_, queries_) + " changed")
       return &x.row() == &y.row() && !(x == y);
     if (is(R"(another array of [a-z]+ [A-Za-z]+)")) return &x.row() == &y.row() && !(x == y);

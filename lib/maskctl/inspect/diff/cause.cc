@@ -5,6 +5,7 @@
 #include <map>
 
 #include "maskctl/base/grouped.h"
+#include "maskctl/inspect/diff/cells_said.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/diff/crossings.h"
 #include "maskctl/inspect/diff/diff.h"
@@ -22,7 +23,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kMostPlanePairs = 256, kCellsInWords = 4;
+constexpr std::size_t kMostPlanePairs = 256;
 
 /// Finds the reason for the differences of two masks. Pairs the planes of A and B at each batch and
 /// head of the common shape; equal pairs share a number and are explained once.
@@ -75,12 +76,9 @@ class Claim {
       out_.text = "B = A with " + forms->words;
       return std::move(out_);
     }
-    const bool regions = out_.kind == "region" && out_.edit.size() > 1;
-    if ((out_.kind == "irregular" || out_.kind == "other" || regions) && pairs_.size() == 1) {
-      if (const auto shift = shift_reason(pairs_[0].a, pairs_[0].b)) {
-        out_.kind = shift->kind;
-        out_.text = "B = A with " + shift->words;
-      }
+    if (const auto moved = moved_reason()) {
+      out_.kind = moved->kind;
+      out_.text = "B = A with " + moved->words;
     }
     return std::move(out_);
   }
@@ -168,17 +166,10 @@ class Claim {
     }
   }
 
-  /// The documents of one side at this batch, and the steps after them, if they are known.
-  static std::optional<Chain> given_chain(const std::optional<Documents>& documents,
-                                          const std::optional<Chain>& steps, Index batch,
-                                          const PlanePtr& plane) {
-    if (!documents || !steps) return std::nullopt;
-    return documents_chain(*documents, batch, *steps, plane);
-  }
   /// Describes planes that are known to be documents followed by steps, if one of these differs.
   std::optional<PairCause> cause_by_documents(const PlanePair& pair) const {
-    auto a = given_chain(given_.documents_a, given_.a, pair.batch, pair.a);
-    auto b = given_chain(given_.documents_b, given_.b, pair.batch, pair.b);
+    auto a = documents_chain(given_.documents_a, given_.a, pair.batch, pair.a);
+    auto b = documents_chain(given_.documents_b, given_.b, pair.batch, pair.b);
     if (!a || !b) return std::nullopt;
     const auto change =
         are_comparable(a->front(), b->front()) &&
@@ -190,6 +181,22 @@ class Claim {
                      {},
                      ChainPair{{change->kind, change->words}, std::move(*a), std::move(*b)},
                      0};
+  }
+
+  /// Where all planes are those of A moved alike: how, unless changed numbers say all.
+  MaybeReason moved_reason() const {
+    const bool numbers =
+        out_.kind == "parameter" || out_.kind == "alignment" || out_.kind == "padding";
+    if (numbers && untold_.cells == 0) return std::nullopt;
+    const recognition::Description description({a_.queries(), a_.keys()});
+    MaybeReason out;
+    for (const PlanePair& pair : pairs_) {
+      const bool is_short = pair.cause.length <= description.step() + description.number();
+      const auto its = pair.differs && !is_short ? shift_reason(pair.a, pair.b) : std::nullopt;
+      if (!its || (out && out->words != its->words)) return std::nullopt;
+      out = its;
+    }
+    return out;
   }
 
   std::size_t index(Index batch, Index head) const {
@@ -229,7 +236,7 @@ class Claim {
   }
   Chain chain_of(const PlanePair& pair, const std::optional<Documents>& documents,
                  const std::optional<Chain>& steps, const PlanePtr& plane) {
-    const auto given = given_chain(documents, steps, pair.batch, plane);
+    const auto given = documents_chain(documents, steps, pair.batch, plane);
     return given ? *given : recognised(plane).chain;
   }
   /// For a reason that concerns the whole mask: makes pipelines for A and B of the chains
@@ -269,21 +276,7 @@ class Claim {
     out_.residue_a = out_.residue_b = {};
   }
 
-  /// All cells that differ. Lists the first ones by reading rows from the first difference on,
-  /// without a plane of all differences.
-  Residue differences() const {
-    Residue out;
-    out.cells = found_.only_a + found_.only_b;
-    Index from = found_.first->query;
-    for (const PlaneDiff& plane : found_.planes) {
-      const PlanePtr& a = a_.plane(plane.batch, plane.head);
-      const PlanePtr& b = b_.plane(plane.batch, plane.head);
-      list_differences(*a, *b, {from, a->queries()}, plane.batch, plane.head, out.first);
-      if (out.first.size() == Residue::kListed) break;
-      from = 0;
-    }
-    return out;
-  }
+  Residue differences() const { return all_differences(a_, b_, found_); }
 
   const Wording& wording(const PairCause& cause) const {
     return out_.by_pipelines && cause.chains ? cause.chains->wording : cause.wording;
@@ -343,24 +336,39 @@ class Claim {
   /// those of the edit for planes that the words describe by it.
   Residue untold() const {
     if (!out_.by_pipelines) return out_.edit_residue;
-    const bool edited = std::ranges::any_of(
-        pairs_, [](const PlanePair& pair) { return pair.differs && !pair.cause.chains; });
-    if (!edited && out_.residue_a.cells == 0) return out_.residue_b;
-    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
-    const Mask of_a = maskctl::apply(full, out_.pipeline_a),
-               of_b = maskctl::apply(full, out_.pipeline_b);
-    const Mask differ = zip(Op::kXor, a_, b_), claimed = zip(Op::kXor, of_a, of_b);
-    if (!edited) return residue_of(differ, claimed);
-    const Mask all = zip(Op::kAnd, a_, full);
-    const Mask by_edit = zip(Op::kXor, all, maskctl::apply(all, out_.edit));
-    return residue_of(
-        differ, Mask::make(batch_, heads_, a_.queries(), a_.keys(), [&](Index batch, Index head) {
-          const auto& its = pairs_[pair_of_[index(batch, head)]];
-          const bool by_edit_here = its.differs && !its.cause.chains;
-          return (by_edit_here ? by_edit : claimed).plane(batch, head);
-        }));
+    if (out_.residue_a.cells == 0 && !is_edited()) return out_.residue_b;
+    const auto [differ, told] = differing_and_told();
+    return residue_of(differ, told);
   }
-
+  bool is_edited() const {
+    return std::ranges::any_of(
+        pairs_, [](const PlanePair& pair) { return pair.differs && !pair.cause.chains; });
+  }
+  /// The cells that differ, and those that differ by what the words say.
+  std::pair<Mask, Mask> differing_and_told() const {
+    const Mask full = full_mask(batch_, heads_, a_.queries(), a_.keys());
+    const Mask all = zip(Op::kAnd, a_, full), differ = zip(Op::kXor, all, b_);
+    const auto by_edit = [&] { return zip(Op::kXor, all, maskctl::apply(all, out_.edit)); };
+    if (!out_.by_pipelines) return {differ, by_edit()};
+    const Mask claimed =
+        zip(Op::kXor, maskctl::apply(full, out_.pipeline_a), maskctl::apply(full, out_.pipeline_b));
+    if (!is_edited()) return {differ, claimed};
+    const Mask edited = by_edit();
+    return {differ,
+            Mask::make(batch_, heads_, a_.queries(), a_.keys(), [&](Index batch, Index head) {
+              const auto& its = pairs_[pair_of_[index(batch, head)]];
+              return (its.differs && !its.cause.chains ? edited : claimed).plane(batch, head);
+            })};
+  }
+  /// How many of the cells that are left to be told are open in B.
+  Index untold_open() const {
+    if (untold_.cells == std::ssize(untold_.first)) {
+      return std::ranges::count_if(untold_.first,
+                                   [this](const Cell& cell) { return is_open_in(b_, cell); });
+    }
+    const auto [differ, told] = differing_and_told();
+    return zip(Op::kAnd, zip(Op::kXor, differ, told), b_).count();
+  }
   std::string with_cells(std::string words) const {
     const Residue& cells = untold_;
     if (cells.cells == 0) return "B = A with " + words;
@@ -370,36 +378,26 @@ class Claim {
           "differ",
           grouped(cells.cells));
     }
-    std::string list;
-    if (cells.cells <= static_cast<Index>(kCellsInWords)) {
-      for (std::size_t i = 0; i < cells.first.size(); ++i) {
-        list += (i == 0                       ? ""
-                 : i + 1 < cells.first.size() ? "; "
-                                              : " and ") +
-                cell_words(cells.first[i], cells.first);
-      }
-    } else {
-      const Cell& first = cells.first.front();
-      list = fmt::format("{} cells, the first {}", grouped(cells.cells),
-                         cell_words(first, {&first, 1}));
-    }
+    const std::string list = cells_said(
+        cells, [this] { return untold_open(); },
+        [this](const Cell& cell, std::span<const Cell> listed) {
+          return cell_words(cell, listed);
+        });
     return words.empty() ? "B = A with " + list : fmt::format("B = A with {}, and {}", words, list);
   }
 
   /// Words for one of the `listed` cells.
   std::string cell_words(const Cell& cell, std::span<const Cell> listed) const {
-    const Index batch = std::min(cell.batch, b_.batch() - 1),
-                head = std::min(cell.head, b_.heads() - 1);
-    const bool open =
-        b_.plane(batch, head)->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+    const bool open = is_open_in(b_, cell);
     std::string place = plane_words(cell.batch, cell.head);
     if (!place.empty()) place += ", ";
     return fmt::format("{}query {}, key {} {}{}", place, cell.query, cell.key,
-                       open ? "open" : "closed", document_words(cell, listed));
+                       open ? "open" : "closed", open ? document_words(cell, listed) : "");
   }
 
   /// Words for the documents that a cell joins, by the rules that make its planes.
   std::string document_words(const Cell& cell, std::span<const Cell> listed) const {
+    if (given_.declared) return crossing_words(cell, *given_.declared);
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
     std::vector<const Recognised*> rules;
     for (const PlanePtr& plane : {pair.b, pair.a}) {
@@ -441,9 +439,10 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff
   if (known.documents_a || known.documents_b) {
     return Claim(a, b, found, known).make(whole_reason(a, b, found));
   }
-  if (!known.a || !known.b) return diff_cause(a, b, found);
-  const auto change = chain_change(*known.a, *known.b, a.queries(), a.keys());
-  return change ? Claim(a, b, found, known).known(*change, known) : diff_cause(a, b, found);
+  const auto change =
+      known.a && known.b ? chain_change(*known.a, *known.b, a.queries(), a.keys()) : std::nullopt;
+  if (change) return Claim(a, b, found, known).known(*change, known);
+  return Claim(a, b, found, {{}, {}, {}, {}, known.declared}).make(whole_reason(a, b, found));
 }
 
 }  // namespace maskctl

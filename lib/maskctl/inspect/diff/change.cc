@@ -98,7 +98,7 @@ Reason arguments_change(const StepInfo& info, const Step& a, const Step& b) {
 Reason fields_change(const Step& a, const Step& b) {
   const StepInfo& info = info_of(a);
   if (&info != &info_of(b)) return {"step", "another step", 8};
-  if (info.chain) return {"step", step_words(b, 0) + " changed", 8};
+  if (info.chain && *chain_of(a) != *chain_of(b)) return {"step", step_words(b, 0) + " changed", 8};
   return arguments_change(info, a, b);
 }
 
@@ -402,7 +402,10 @@ Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
 
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
-    if (limits->causal) return words_of(step);
+    if (limits->causal) {
+      return words_of(step) +
+             (limits->offset == 0 ? "" : fmt::format(" offset {}", limits->offset));
+    }
     const auto side = [](const std::optional<Index>& bound, Index from, Index sign) {
       return bound ? std::to_string((*bound - from) * sign) : std::string("none");
     };

@@ -10,18 +10,27 @@
 namespace maskctl {
 namespace {
 
-bool is_finite(const BiasSeen& seen) { return seen.min && !seen.inf; }
-bool is_infinite(const BiasSeen& seen) { return seen.inf && !seen.min; }
+std::optional<ClosedBy> closed_by(const BiasSeen& seen) {
+  if (seen.min && seen.inf) return ClosedBy::kBoth;
+  if (seen.min) return ClosedBy::kFinite;
+  return seen.inf ? std::optional(ClosedBy::kInfinite) : std::nullopt;
+}
+
+const char* words(ClosedBy how) {
+  if (how == ClosedBy::kBoth) return "with -inf or finite numbers, which is not looked at";
+  return how == ClosedBy::kFinite ? "with finite numbers, of which softmax makes weights"
+                                  : "with -inf, of which it makes NaN or 0";
+}
 
 }  // namespace
 
 std::optional<ClosingChange> closing_change(const Mask& a, const BiasSeen& in_a, const Mask& b,
                                             const BiasSeen& in_b) {
-  const bool finite_a = is_finite(in_a) && is_infinite(in_b);
-  if (!finite_a && !(is_infinite(in_a) && is_finite(in_b))) return std::nullopt;
+  const auto by_a = closed_by(in_a), by_b = closed_by(in_b);
+  if (!by_a || !by_b || (by_a == by_b && by_a != ClosedBy::kBoth)) return std::nullopt;
   const Mask open = zip(Op::kOr, a, b);
   std::map<const Plane*, Index> counted;
-  ClosingChange out{0, finite_a};
+  ClosingChange out{0, *by_a, *by_b};
   for (Index batch = 0; batch < open.batch(); ++batch) {
     for (Index head = 0; head < open.heads(); ++head) {
       const PlanePtr& plane = open.plane(batch, head);
@@ -34,12 +43,13 @@ std::optional<ClosingChange> closing_change(const Mask& a, const BiasSeen& in_a,
 }
 
 std::string closing_words(const ClosingChange& change) {
-  const char *finite = change.a_is_finite ? "A" : "B", *infinite = change.a_is_finite ? "B" : "A";
-  const bool one = change.rows == 1;
-  return fmt::format(
-      "{} row{} no key in either: there {} closes with finite numbers, of which softmax makes "
-      "weights, and {} with -inf, of which it makes NaN or 0",
-      grouped(change.rows), one ? " sees" : "s see", finite, infinite);
+  const std::string rows = fmt::format("{} row{} no key in either", grouped(change.rows),
+                                       change.rows == 1 ? " sees" : "s see");
+  if (change.a == change.b) return fmt::format("{}: there A and B close {}", rows, words(change.a));
+  const bool b_first = change.b < change.a;  // the finite numbers first
+  return fmt::format("{}: there {} closes {}, and {} {}", rows, b_first ? "B" : "A",
+                     words(b_first ? change.b : change.a), b_first ? "A" : "B",
+                     words(b_first ? change.a : change.b));
 }
 
 }  // namespace maskctl

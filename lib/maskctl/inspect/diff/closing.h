@@ -2,6 +2,7 @@
 // cell.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -10,14 +11,18 @@
 
 namespace maskctl {
 
-/// Rows that see no key in either of two biases, of which one closes with finite numbers and the
-/// other with -inf.
+/// With which numbers the closed cells of a bias are closed.
+enum class ClosedBy : std::uint8_t { kFinite, kInfinite, kBoth };
+
+/// Rows that see no key in either of two biases, which close with other numbers: there softmax
+/// makes weights of finite ones, and NaN or 0 of -inf. With which of both a bias closes these rows
+/// that has both is not known.
 struct ClosingChange {
   Index rows = 0;  // over all batches and heads
-  bool a_is_finite = false;
+  ClosedBy a = ClosedBy::kFinite, b = ClosedBy::kFinite;
 };
 
-/// Nothing if both close alike, if one closes with both kinds of numbers, and if no row is closed
+/// Nothing if both close with finite numbers alone, or with -inf alone, and if no row is closed
 /// everywhere. `in_a` and `in_b`: the values that closed cells of the arrays of A and B. Batches
 /// and heads broadcast; queries and keys must agree.
 std::optional<ClosingChange> closing_change(const Mask& a, const BiasSeen& in_a, const Mask& b,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "maskctl/inspect/diff/change.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
@@ -15,6 +16,9 @@ using Crossed = std::optional<std::pair<Index, Index>>;
 
 Crossed crossed(const Chain& chain, const Cell& cell) {
   for (const Step& step : chain) {
+    // Without steps inside, documents with two lengths each are rectangles, which nobody packed.
+    const Chain* inside = chain_of(step);
+    if (inside && inside->empty()) continue;
     if (auto documents = documents_of(step, cell)) return documents;
   }
   return std::nullopt;
@@ -39,6 +43,14 @@ std::string crossing_words(const Cell& cell, std::span<const Cell> listed,
     if (!told) return "";
   }
   return told ? fmt::format(" (document {} sees document {})", told->first, told->second) : "";
+}
+
+std::string crossing_words(const Cell& cell, const Documents& declared) {
+  const std::int32_t q = ids_of_batch(declared.q, cell.batch)[as_size(cell.query)],
+                     k = ids_of_batch(declared.kv, cell.batch)[as_size(cell.key)];
+  return document_cell(q, k, declared.pad_id) == DocumentCell::kLeak
+             ? fmt::format(" (document {} sees document {})", q, k)
+             : "";
 }
 
 }  // namespace maskctl

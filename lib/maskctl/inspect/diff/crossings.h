@@ -6,6 +6,7 @@
 
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/cell.h"
+#include "maskctl/mask/documents.h"
 
 namespace maskctl {
 
@@ -15,5 +16,7 @@ namespace maskctl {
 /// differently.
 std::string crossing_words(const Cell& cell, std::span<const Cell> listed,
                            std::span<const Recognised* const> rules);
+/// The same by the ids of documents that the user declared.
+std::string crossing_words(const Cell& cell, const Documents& declared);
 
 }  // namespace maskctl

@@ -75,6 +75,8 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff
 struct KnownChains {
   std::optional<Chain> a, b;
   std::optional<Documents> documents_a = {}, documents_b = {};
+  /// The documents of the tokens, whatever the steps are: cells that join two are named by these.
+  std::optional<Documents> declared = {};
 };
 /// diff_cause() with what is known of both. If both chains are, and differ in a single step, that
 /// is the cause, and no rule is searched. Planes of which only the documents differ are described

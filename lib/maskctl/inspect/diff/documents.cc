@@ -6,6 +6,7 @@
 #include <set>
 
 #include "maskctl/base/ranges.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/diff/change.h"
 
 namespace maskctl {
@@ -273,6 +274,28 @@ std::vector<Index> numbers_of(const Ids& ids) {
   return out;
 }
 
+/// "documents of 6+14 instead of 10+5+5 tokens", where few documents follow each other from token 0
+/// on in both masks.
+MaybeReason other_lengths(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
+  constexpr std::size_t kMostDocuments = 12;
+  const auto lengths_of = [](const std::vector<Stretch>& some) {
+    std::vector<Index> out;
+    Index end = 0;
+    for (const Stretch& one : some) {
+      if (one.at.begin != end) return std::vector<Index>{};
+      out.push_back(one.at.size());
+      end = one.at.end;
+    }
+    return out.size() <= kMostDocuments ? out : std::vector<Index>{};
+  };
+  const std::vector<Index> in_a = lengths_of(a), in_b = lengths_of(b);
+  if (in_a.empty() || in_b.empty()) return std::nullopt;
+  return Reason{
+      "parameter",
+      fmt::format("documents of {} instead of {} tokens", joined(in_b, "+"), joined(in_a, "+")),
+      kManyChanges};
+}
+
 /// Names the first token that is in another document, if there is no simpler difference.
 Reason first_difference(const Ids& a, const Ids& b) {
   const std::vector<Index> in_a = numbers_of(a), in_b = numbers_of(b);
@@ -287,11 +310,11 @@ Reason first_difference(const Ids& a, const Ids& b) {
   };
   const Index keys = std::ssize(a.k);
   const char* what = at >= keys ? "query" : a.q == a.k ? "token" : "key";
-  std::string words = fmt::format("{} {} in {} instead of {}", what, at >= keys ? at - keys : at,
-                                  place(in_b), place(in_a));
-  words += documents(in_a) == documents(in_b)
-               ? ", the first that differs"
-               : fmt::format(", and {} documents", instead(documents(in_b), documents(in_a)));
+  std::string words = fmt::format("{} {} in {} instead of {}, the first that differs", what,
+                                  at >= keys ? at - keys : at, place(in_b), place(in_a));
+  if (documents(in_a) != documents(in_b)) {
+    words += fmt::format(", and {} documents", instead(documents(in_b), documents(in_a)));
+  }
   return {"parameter", words, kManyChanges};
 }
 
@@ -316,6 +339,7 @@ MaybeReason documents_change(const Ids& a, const Ids& b) {
   auto best = moved_tail(stretches_a, stretches_b);
   const auto borders = moved_borders(stretches_a, stretches_b);
   if (borders && (!best || borders->changes < best->changes)) best = borders;
+  if (!best) best = other_lengths(stretches_a, stretches_b);
   return best ? *best : otherwise();
 }
 

@@ -104,6 +104,13 @@ std::optional<Chain> documents_chain(const Documents& documents, Index batch, co
   return exact ? std::optional(std::move(out)) : std::nullopt;
 }
 
+std::optional<Chain> documents_chain(const std::optional<Documents>& documents,
+                                     const std::optional<Chain>& steps, Index batch,
+                                     const PlanePtr& plane) {
+  if (!documents || !steps) return std::nullopt;
+  return documents_chain(*documents, batch, *steps, plane);
+}
+
 std::optional<Documents> documents_made_of(const Mask& mask) {
   Documents out{Tensor(DType::kInt32, {mask.batch(), mask.queries()}),
                 Tensor(DType::kInt32, {mask.batch(), mask.keys()}), -1};

@@ -14,5 +14,9 @@ namespace maskctl {
 /// for each batch.
 std::optional<Chain> documents_chain(const Documents& documents, Index batch, const Chain& steps,
                                      const PlanePtr& plane);
+/// The same where both may be unknown.
+std::optional<Chain> documents_chain(const std::optional<Documents>& documents,
+                                     const std::optional<Chain>& steps, Index batch,
+                                     const PlanePtr& plane);
 
 }  // namespace maskctl

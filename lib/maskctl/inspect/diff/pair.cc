@@ -6,10 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
+#include "maskctl/inspect/diff/own_documents.h"
+#include "maskctl/inspect/diff/reading.h"
+#include "maskctl/inspect/diff/step_changes.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
 #include "maskctl/inspect/recognise/fit.h"
@@ -33,47 +38,6 @@ constexpr Index kLargeCells = Index{1} << 24;
 constexpr std::size_t kFewChanges = 2;
 constexpr Index kFewCells = 4, kMostShare = 20;
 
-/// What a step of A became in B; null in `b` if the step was removed, in `a` if it was added.
-struct StepChange {
-  const Step* a = nullptr;
-  const Step* b = nullptr;
-};
-
-/// The steps that differ between two chains; b.from[j] is the step of `a` from which step j of `b`
-/// was made.
-std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
-  std::vector<StepChange> out;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto at = std::ranges::find(b.from, static_cast<Index>(i));
-    const Step* now =
-        at == b.from.end() ? nullptr : &b.chain[static_cast<std::size_t>(at - b.from.begin())];
-    if (!now || !(*now == a[i])) out.push_back({&a[i], now});
-  }
-  for (std::size_t j = 0; j < b.chain.size(); ++j) {
-    if (b.from[j] < 0) out.push_back({nullptr, &b.chain[j]});
-  }
-  return out;
-}
-
-/// For each step of `b`, the step of `a` that it matches; -1 if none does. Equal steps are matched
-/// first, then comparable ones.
-std::vector<Index> matched(const Chain& a, const Chain& b) {
-  std::vector<Index> from(b.size(), -1);
-  std::vector<bool> used(a.size());
-  const auto match = [&](bool equal) {
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      for (std::size_t i = 0; i < a.size() && from[j] < 0; ++i) {
-        if (used[i] || !(equal ? a[i] == b[j] : are_comparable(a[i], b[j]))) continue;
-        from[j] = static_cast<Index>(i);
-        used[i] = true;
-      }
-    }
-  };
-  match(true);
-  match(false);
-  return from;
-}
-
 /// The chain of one side (`straight`) and that of the other side derived from it (`bent`). With
 /// `reversed`, A's chain is derived from B's.
 struct Bent {
@@ -88,7 +52,8 @@ class Pair {
   Pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found)
       : a_(a), b_(b), found_(found), extent_{a->queries(), a->keys()}, description_(extent_) {}
 
-  PairCause run(const Recognised& a_is, const Recognised& b_is) {
+  PairCause run(const Recognised& a_is, Recognised b_is) {
+    b_is.chain = with_numbers_of(a_is.chain, std::move(b_is.chain), extent_);
     const bool searchable = is_searchable(*a_) && is_searchable(*b_);
     by_edit(searchable);
     if (searchable && a_is.irregular) by_rule_on_top();
@@ -105,6 +70,10 @@ class Pair {
     if (searchable && !(large && known)) {
       if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
       if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
+    }
+    if (searchable && !large) {
+      by_merged_documents(a_is, b_, false);
+      by_merged_documents(b_is, a_, true);
     }
     by_whole_plane(b_is);
     if (bent_) tell(*bent_);
@@ -148,15 +117,16 @@ class Pair {
     return {step::Region{plane.count() > 0, {{0, extent_.queries}}, {}}};
   }
 
-  /// If one plane is all open or all closed, the reason is that all cells were opened or closed,
-  /// unless a shorter one is known: the chain of the other plane would explain nothing.
+  /// If B is all open or all closed, the reason is that all cells were opened or closed, and if A
+  /// is all closed, that they were not, unless a shorter one is known: the chain of the other plane
+  /// would explain nothing.
   void by_whole_plane(const Recognised& b_is) {
     const Index length = description_.number() / 2 + 1;
     if (length >= best_length_) return;
     if (is_uniform(*b_)) {
       const Step all = every_cell(*b_);
       best_ = {{"region", region_words_of(all)}, {all}, std::nullopt};
-    } else if (is_uniform(*a_) && !b_is.irregular && b_is.chain.size() > 1) {
+    } else if (a_->count() == 0 && !b_is.irregular && b_is.chain.size() > 1) {
       Chain chain = b_is.chain;
       chain.push_back(every_cell(*a_));
       bent_ = Bent{b_is.chain, {chain, matched(b_is.chain, chain), 0, 0}, {}, true};
@@ -231,6 +201,20 @@ class Pair {
     by_chains(a_is.chain, other, a_is.residue.cells);
   }
 
+  /// Documents that are one in the other plane, where that has a shorter description of its own.
+  void by_merged_documents(const Recognised& from_is, const PlanePtr& target, bool reversed) {
+    if (from_is.irregular) return;
+    for (Chain& merged : with_merged_documents(from_is.chain)) {
+      const PlanePtr made = plane_of(merged, extent_);
+      if (!made) continue;  // a list has one number for each document
+      const Index left = differing_cells(made, target);
+      std::vector<Index> from(merged.size());
+      std::iota(from.begin(), from.end(), Index{0});
+      by_chains(from_is.chain, {std::move(merged), std::move(from), 0, left}, from_is.residue.cells,
+                {}, reversed);
+    }
+  }
+
   void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target,
               bool reversed) {
     recognition::ChainTrials tried(target);
@@ -249,6 +233,7 @@ class Pair {
           if (same && same->size() == 1) step = same->front();
         }
       }
+      one.chain = with_numbers_of(from_is.chain, std::move(one.chain), extent_);
       const Regions regions = regions_between(plane_of(one.chain, extent_), target);
       by_chains(from_is.chain, one, from_is.residue.cells, regions, reversed);
     }
@@ -258,10 +243,7 @@ class Pair {
   /// `reversed`, `a` is the chain of B.
   void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
                  bool reversed = false) {
-    std::vector<StepChange> changes = changes_between(a, b);
-    if (reversed) {
-      for (StepChange& change : changes) std::swap(change.a, change.b);
-    }
+    std::vector<StepChange> changes = changes_of(a, b, reversed);
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
     // A is given, so if its chain is longer than necessary, the extra bits count as part of the
@@ -274,24 +256,64 @@ class Pair {
                          bits_of(changes, false) + (reversed ? 0 : regions.bits) +
                          (residue_a + left) * description_.cell();
     if (length >= best_length_) return;
+    Bent bent{a, b, regions.chain, reversed};
+    if (!reads_true(bent)) return;
     best_length_ = length;
-    bent_ = Bent{a, b, regions.chain, reversed};
+    bent_ = std::move(bent);
+  }
+
+  static std::vector<StepChange> changes_of(const Chain& straight, const Fitted& bent,
+                                            bool reversed) {
+    std::vector<StepChange> out = changes_between(straight, bent);
+    for (StepChange& change : out) {
+      if (reversed) std::swap(change.a, change.b);
+    }
+    return with_replaced(std::move(out), reversed ? bent.chain : straight,
+                         reversed ? straight : bent.chain);
+  }
+  /// The chains of A and of B, in this order, the regions among them.
+  static std::pair<Chain, Chain> chains_of(const Bent& bent) {
+    Chain other = bent.bent.chain;
+    other.insert(other.end(), bent.regions.begin(), bent.regions.end());
+    return bent.reversed ? std::pair(std::move(other), bent.straight)
+                         : std::pair(bent.straight, std::move(other));
+  }
+  /// How a step reads that only A has (`missing`), or only B.
+  Reading reading(const std::pair<Chain, Chain>& chains, const Step& step, bool missing) const {
+    const Chain& chain = missing ? chains.first : chains.second;
+    const auto at = std::ranges::find(chain, step);
+    return reading_of({chain, static_cast<std::size_t>(at - chain.begin()), missing}, a_, b_);
+  }
+  /// Whether what is said of each step that is added or missing is true as it reads.
+  bool reads_true(const Bent& bent) const {
+    const std::pair chains = chains_of(bent);
+    if (positions_change(chains.first, chains.second)) return true;
+    if (idle_in_one(chains.first, chains.second, extent_.queries, extent_.keys)) return false;
+    for (const StepChange& change : changes_of(bent.straight, bent.bent, bent.reversed)) {
+      if (change.a && change.b) continue;
+      if (!reading(chains, change.a ? *change.a : *change.b, change.a != nullptr).is_true) {
+        return false;
+      }
+    }
+    return std::ranges::all_of(bent.regions, [&](const Step& region) {
+      if (bent.reversed && is_opposite(region, bent.straight)) return true;
+      return reading(chains, region, bent.reversed).is_true;
+    });
   }
 
   /// Stores the two chains, and words for what differs between them, next to the edit.
   void tell(const Bent& bent) {
-    std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
-    if (bent.reversed) {
-      for (StepChange& change : changes) std::swap(change.a, change.b);
-    }
-    Chain other = bent.bent.chain;
-    other.insert(other.end(), bent.regions.begin(), bent.regions.end());
+    std::vector<StepChange> changes = changes_of(bent.straight, bent.bent, bent.reversed);
+    std::pair chains = chains_of(bent);
     if (changes.size() + bent.regions.size() > kFewChanges) {
-      const PlanePtr &own = bent.reversed ? b_ : a_, &derived = bent.reversed ? a_ : b_;
-      const Index left = differing_cells(plane_of(bent.straight, extent_), own) +
-                         differing_cells(plane_of(other, extent_), derived);
+      const Index left = differing_cells(plane_of(chains.first, extent_), a_) +
+                         differing_cells(plane_of(chains.second, extent_), b_);
       // These steps were fitted to the cells, and still leave too many of them wrong.
       if (left > kFewCells && left * kMostShare > found_.only_a + found_.only_b) return;
+    }
+    for (StepChange& change : changes) {
+      if (change.a && change.b) continue;
+      change.before = reading(chains, change.a ? *change.a : *change.b, change.a != nullptr).before;
     }
     Wording wording{kind_of(changes, !bent.regions.empty()), words_of(changes, {})};
     const Chain &in_a = bent.reversed ? bent.bent.chain : bent.straight,
@@ -301,20 +323,24 @@ class Pair {
       add_words(wording.words, bent.reversed ? words_of_missing(region, bent.straight)
                                              : step_words(region, shift()));
     }
-    best_.chains = bent.reversed ? ChainPair{std::move(wording), std::move(other), bent.straight}
-                                 : ChainPair{std::move(wording), bent.straight, std::move(other)};
+    best_.chains = ChainPair{std::move(wording), std::move(chains.first), std::move(chains.second)};
   }
 
-  /// Words for a region that only A has. They say that B has the opposite state there, if no cell
-  /// of the region has the region's own state in B's chain.
-  std::string words_of_missing(const Step& region, const Chain& chain) const {
-    Step opposite = region;
-    auto& rule = opposite.as<step::Region>();
+  static Step opposite_of(Step region) {
+    auto& rule = region.as<step::Region>();
     rule.open = !rule.open;
-    const PlanePtr b = plane_of(chain, extent_);
-    const PlanePtr changed = maskctl::apply(Mask(b), opposite).plane(0, 0);
-    return differing_cells(changed, b) == 0 ? step_words(opposite, shift())
-                                            : words_of_lacking(region);
+    return region;
+  }
+  /// Whether no cell of a region has the region's own state in what the chain makes.
+  bool is_opposite(const Step& region, const Chain& chain) const {
+    const PlanePtr made = plane_of(chain, extent_);
+    return differing_cells(maskctl::apply(Mask(made), opposite_of(region)).plane(0, 0), made) == 0;
+  }
+  /// Words for a region that only A has: B, which the chain makes, has the opposite state there, or
+  /// lacks the region.
+  std::string words_of_missing(const Step& region, const Chain& chain) const {
+    return is_opposite(region, chain) ? step_words(opposite_of(region), shift())
+                                      : words_of_lacking(region);
   }
   /// "opening of queries 0-3, keys 0-3 missing": B's other steps may open some of these cells too.
   std::string words_of_lacking(const Step& region) const {
@@ -332,13 +358,21 @@ class Pair {
             fmt::format("{} instead of {}", region_words_of(*change.b), region_words_of(*change.a)),
             1};
       }
-      return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+      if (are_comparable(*change.a, *change.b)) {
+        return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
+      }
+      return {"step",
+              fmt::format("{} instead of {}", step_words(*change.b, shift()),
+                          step_words(*change.a, shift())),
+              1};
     }
     const Step& step = change.a ? *change.a : *change.b;
     if (step.is<step::Region>()) {
       return {"region", change.a ? words_of_lacking(step) : region_words_of(step), 1};
     }
-    return {"step", change.a ? missing_words(step, shift()) : added_words(step, shift()), 1};
+    std::string words = change.a ? missing_words(step, shift()) : added_words(step, shift());
+    if (change.before) words += " before " + step_words(*change.before, shift());
+    return {"step", std::move(words), 1};
   }
 
   /// The bits of these changes; a changed number costs its new value and its position.
@@ -346,13 +380,14 @@ class Pair {
     Index bits = 0;
     for (const StepChange& given : changes) {
       const StepChange change = swapped ? StepChange{given.b, given.a} : given;
-      if (change.a && change.b) {
+      if (change.a && change.b && are_comparable(*change.a, *change.b)) {
         const Index moved = moved_numbers(*change.a, *change.b, extent_.queries, extent_.keys) *
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
         // A removed step costs only the bits of its position.
-        bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
+        if (change.b) bits += 2 + description_.of(*change.b);
+        if (change.a) bits += description_.number() / 2;
       }
     }
     return bits;

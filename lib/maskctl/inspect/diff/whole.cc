@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "maskctl/inspect/recognise/cells.h"
@@ -115,18 +116,40 @@ MaybeReason merged_heads(const Mask& a, const Mask& b) {
   return std::nullopt;
 }
 
+Range within(Index from, Index extent, Index by) {
+  return intersect({from, from + extent}, {by, by + extent});
+}
+
 /// True if b(q + down, k + right) = a(q, k) wherever both cells exist, all other cells of b are
 /// closed, and b has open cells.
 bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
-  const auto kept = [](Index extent, Index by) {
-    return Range{std::max<Index>(0, -by), extent - std::max<Index>(0, by)};
-  };
-  const Range from_q = kept(a->queries(), down), from_k = kept(a->keys(), right);
-  if (from_q.empty() || from_k.empty()) return false;
-  const PlanePtr moved = b->sliced({from_q.begin + down, from_q.end + down},
-                                   {from_k.begin + right, from_k.end + right});
+  const Range q = within(0, b->queries(), down), k = within(0, b->keys(), right);
+  if (q.empty() || k.empty()) return false;
+  const PlanePtr moved = b->sliced(q, k);
   const Index open = moved->count();
-  return open > 0 && open == b->count() && differing_cells(a->sliced(from_q, from_k), moved) == 0;
+  return open > 0 && open == b->count() &&
+         differing_cells(
+             a->sliced({q.begin - down, q.end - down}, {k.begin - right, k.end - right}), moved) ==
+             0;
+}
+
+/// True if b(q + down, k + right) = a(q, k) for all cells, where indices past the end start over.
+bool is_rolled(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
+  const auto parts = [](Index extent, Index by) {
+    const Index head =
+        (extent - by) % extent;  // so many tokens come before those moved past the end
+    return std::array{std::pair(Range{0, head}, extent - head),
+                      std::pair(Range{head, extent}, -head)};
+  };
+  for (const auto& [q, by_q] : parts(b->queries(), (down + b->queries()) % b->queries())) {
+    for (const auto& [k, by_k] : parts(b->keys(), (right + b->keys()) % b->keys())) {
+      if (q.empty() || k.empty()) continue;
+      const PlanePtr moved =
+          b->sliced({q.begin + by_q, q.end + by_q}, {k.begin + by_k, k.end + by_k});
+      if (differing_cells(a->sliced(q, k), moved) != 0) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -134,13 +157,24 @@ bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
 MaybeReason shift_reason(const PlanePtr& a, const PlanePtr& b) {
   const recognition::Hull in_a = recognition::hull_of(*a), in_b = recognition::hull_of(*b);
   if (in_a.q.empty() || in_b.q.empty()) return std::nullopt;
+  const auto words = [](const char* how, Index by, const char* what) {
+    return Reason{"shift", fmt::format("all cells {} by {} {}", how, by, what)};
+  };
   for (const Index by : {in_b.k.begin - in_a.k.begin, in_b.k.end - in_a.k.end}) {
-    if (by == 0 || !is_shifted(a, b, 0, by)) continue;
-    return Reason{"shift", fmt::format("all cells moved by {} keys", by)};
+    if (by == 0) continue;
+    if (is_shifted(a, b, 0, by)) return words("moved", by, "keys");
+    if (is_shifted(a, b, by, by)) return words("moved", by, "queries and keys");
   }
   for (const Index by : {in_b.q.begin - in_a.q.begin, in_b.q.end - in_a.q.end}) {
-    if (by == 0 || !is_shifted(a, b, by, 0)) continue;
-    return Reason{"shift", fmt::format("all cells moved by {} queries", by)};
+    if (by != 0 && is_shifted(a, b, by, 0)) return words("moved", by, "queries");
+  }
+  constexpr Index kReadCells = Index{1} << 22, kMostRolled = 2;
+  if (a->queries() * a->keys() > kReadCells || a->count() != b->count()) return std::nullopt;
+  for (const Index by : {Index{1}, Index{-1}, kMostRolled, -kMostRolled}) {
+    if (std::abs(by) >= std::min(a->queries(), a->keys())) continue;
+    if (is_rolled(a, b, 0, by)) return words("rolled", by, "keys");
+    if (is_rolled(a, b, by, 0)) return words("rolled", by, "queries");
+    if (is_rolled(a, b, by, by)) return words("rolled", by, "queries and keys");
   }
   return std::nullopt;
 }

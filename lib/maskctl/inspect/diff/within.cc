@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
@@ -258,7 +259,7 @@ Reason chain_change(Chain a, Chain b) {
     const Index numbers = limits && limits->causal ? 1 : 2;
     add({"step", added_words(step, 0), numbers});
   }
-  if (out.changes > 0) out.words += " in each document";
+  if (out.changes > 0) out.words = by_document(out.words) + " in each document";
   add(own);
   return out;
 }

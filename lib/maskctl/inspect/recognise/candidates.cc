@@ -41,6 +41,26 @@ void as_chunks(Chain& chain, const Extent& extent) {
 
 namespace {
 
+/// The chain with chunks of the length that most of its documents have; empty if none is that of
+/// more than half.
+Chain as_most_chunks(const Chain& chain, const Extent& extent) {
+  for (std::size_t i = 0; i < chain.size() && extent.square(); ++i) {
+    const auto* documents = chain[i].get_if<step::DocumentLengths>();
+    if (!documents) continue;
+    std::vector<Index> lengths = documents->lengths;
+    const auto middle = lengths.begin() + std::ssize(lengths) / 2;
+    std::ranges::nth_element(lengths, middle);
+    const Index size = *middle;
+    if (lengths.size() < 4 || 2 * std::ranges::count(lengths, size) <= std::ssize(lengths)) {
+      return {};
+    }
+    Chain out = chain;
+    out[i] = Step(step::Chunk{size, 0});
+    return out;
+  }
+  return {};
+}
+
 /// Whether a chain leaves a lone cell, for which another one has two more steps, fitted to it, in a
 /// plane of which the `few` open or closed cells are too many for that to be likely.
 bool leaves_lone_cell(const Fitted& one, const Fitted& other, Index few) {
@@ -86,7 +106,10 @@ void Candidates::fit(const Chain& start) {
                 {},
                 affordable_trials(*plane_)};
   std::vector<Fitted> found = fitted(fit, start);
-  if (!found.empty()) add(std::move(found.front()));
+  if (found.empty()) return;
+  const Chain nearest = found.front().residue > 0 ? found.front().chain : Chain{};
+  add(std::move(found.front()));
+  if (!nearest.empty() && !exact() && !has_arrays(nearest)) add_with_regions(nearest, kLoneCells);
 }
 
 PlanePtr Candidates::left() const {
@@ -134,6 +157,7 @@ void Candidates::add(Fitted one) {
   }
   length_ = its;
   best_ = std::move(one);
+  if (Chain chunks = as_most_chunks(best_.chain, extent_); !chunks.empty()) add(std::move(chunks));
 }
 
 }  // namespace maskctl::recognition

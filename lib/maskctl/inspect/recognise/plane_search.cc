@@ -92,7 +92,9 @@ void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, C
   }
   // Naming steps is costly for large masks, so only the very nearest chain is named there.
   for (const Nearest& near : std::span(found.nearest).last(large ? 1 : found.nearest.size())) {
-    out.add(named(plane, near.moves, near.left));
+    Chain chain = named(plane, near.moves, near.left);
+    if (!large && !has_arrays(chain)) out.add_with_regions(chain, kLoneCells);
+    out.add(std::move(chain));
   }
 }
 
@@ -171,6 +173,13 @@ std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   return out;
 }
 
+/// The chain that a rule guesses from the rows of a plane, if it gives the plane.
+Chain guessed_exactly(const PlanePtr& plane) {
+  Candidates out(plane);
+  if (plane->queries() * plane->keys() > kSearchedCells || !add_guesses(plane, out)) return {};
+  return out.exact() ? out.chain() : Chain{};
+}
+
 /// Searches the inverted plane if no exact chain is known, or if the plane opens all future keys
 /// but no query's own key.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
@@ -181,9 +190,9 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   if (out.exact() && !(future && count_on_diagonals(plane, shift, shift) == 0)) return;
   const PlanePtr inverse = compacted(complement(plane), options.max_cells);
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
-  if (inverted.exact.empty()) return;
-  Chain chain = cheapest(inverse, inverted.exact);
-  if (has_arrays(chain) || has_long_lists(chain)) return;
+  Chain chain =
+      inverted.exact.empty() ? guessed_exactly(inverse) : cheapest(inverse, inverted.exact);
+  if (chain.empty() || has_arrays(chain) || has_long_lists(chain)) return;
   chain.push_back({step::Not{}});
   out.add(std::move(chain));
 }
@@ -235,12 +244,32 @@ bool add_positions(const PlanePtr& plane, const RecogniseOptions& options, Candi
 
 namespace {
 
+/// An exact chain without arrays for the cells of one axis, where exceptions are rows, columns and
+/// rectangles; an empty one if there is none. Single cells may be faults.
+Chain chain_of_axis(const PlanePtr& cells, RecogniseOptions options) {
+  options.guess = false;
+  Chain chain = recognise(Mask(cells), options).chain;
+  if (has_arrays(chain)) return {};
+  Candidates found(cells);
+  found.add(chain);
+  if (!found.exact()) found.add_with_regions(std::move(chain));
+  return found.exact() ? found.chain() : Chain{};
+}
+
+std::vector<Chain> grid_chains(const PlanePtr& plane, const RecogniseOptions& options) {
+  return chains_in_grids(plane, [&](const PlanePtr& axis) { return chain_of_axis(axis, options); });
+}
+
 /// Searches the plane without its lone cells, which differ from their neighbours.
 void search_cleaned(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
     add_found(cleaned, found, options.max_steps, out);
+    if (!large && found.exact.empty()) {
+      out.add(guessed_exactly(cleaned));
+      for (Chain& chain : grid_chains(cleaned, options)) out.add(std::move(chain));
+    }
     if (large && !found.exact.empty() && !has_arrays(out.chain())) break;
   }
 }
@@ -257,23 +286,10 @@ bool add_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidate
   return true;
 }
 
-/// An exact chain without arrays for the cells of one axis, where exceptions are rows, columns and
-/// rectangles; an empty one if there is none. Single cells may be faults.
-Chain chain_of_axis(const PlanePtr& cells, RecogniseOptions options) {
-  options.guess = false;
-  Chain chain = recognise(Mask(cells), options).chain;
-  if (has_arrays(chain)) return {};
-  Candidates found(cells);
-  found.add(chain);
-  if (!found.exact()) found.add_with_regions(std::move(chain));
-  return found.exact() ? found.chain() : Chain{};
-}
-
 }  // namespace
 
 bool add_grids(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
-  const std::vector<Chain> chains =
-      chains_in_grids(plane, [&](const PlanePtr& axis) { return chain_of_axis(axis, options); });
+  const std::vector<Chain> chains = grid_chains(plane, options);
   for (const Chain& chain : chains) out.add_certain(chain);
   return !chains.empty() && out.exact();
 }
@@ -293,6 +309,26 @@ bool add_rectangles(const PlanePtr& plane, Candidates& out) {
   }
   out.add_certain(std::move(chain));
   return true;
+}
+
+}  // namespace
+
+namespace {
+
+bool has_regions(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) { return step.is<step::Region>(); });
+}
+/// Global tokens, which positions may say shorter.
+bool has_global_tokens(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) { return step.is<step::Global>(); });
+}
+/// Documents that have other numbers of queries than of keys.
+bool has_lengths_by_side(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto documents = documents_in(step);
+    return documents && !documents->q_ids &&
+           !std::ranges::equal(documents->q_lengths, documents->k_lengths);
+  });
 }
 
 }  // namespace
@@ -320,12 +356,15 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.is_plain_exact()) {
     for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);
   }
-  const bool odd = !out.exact() || has_arrays(out.chain()) || has_long_lists(out.chain());
+  const bool odd = !out.exact() || has_arrays(out.chain()) || has_global_tokens(out.chain());
   if (odd && add_positions(plane, options, out) && large) return;
-  if (!out.is_plain_exact() && add_grids(plane, options, out)) return;
+  const bool lengths = extent.square() && has_lengths_by_side(out.chain());
+  if ((lengths || !out.is_plain_exact()) && add_grids(plane, options, out)) return;
   if (!out.is_plain_exact() && add_rectangles(plane, out)) return;
   if (out.is_plain()) {
-    if (!large && out.chain().size() > 2) search_cleaned(plane, options, out);
+    if (!large && (out.chain().size() > 2 || has_regions(out.chain()))) {
+      search_cleaned(plane, options, out);
+    }
     return;
   }
   if (!large) search_cleaned(plane, options, out);
@@ -337,6 +376,20 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.exact()) search_inverse(plane, options, out);
 }
 
+namespace {
+
+/// Whether a short chain without arrays opens few more cells than the plane: what closes these was
+/// no array of the other cells.
+bool leaves_few_closed(const PlanePtr& plane, const Candidates& out) {
+  constexpr Index kMostShare = 20;
+  if (out.exact() || !out.is_nearly_short() || has_arrays(out.chain())) return false;
+  const PlanePtr left = out.left();
+  const Index open = plane->count(), few = std::min(open, plane->queries() * plane->keys() - open);
+  return left->count() * kMostShare <= few && combine(Op::kAnd, left, plane)->count() == 0;
+}
+
+}  // namespace
+
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
   // Places in a grid, and few ranges of keys, say the mask without arrays.
@@ -347,6 +400,7 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
   const bool in_grid =
       std::ranges::any_of(chain, [](const Step& step) { return step.is<step::Grid>(); });
   if ((in_grid || ranges) && out.exact()) return;
+  if (leaves_few_closed(plane, out)) return;
   const bool may_be_shorter =
       out.exact() ? steps > (has_arrays(out.chain()) ? 1 : 2) : has_products(*out.left());
   if (!may_be_shorter) return;

@@ -60,29 +60,31 @@ Expr formula(const BlockCausal& rule) {
          expr::floor_divide(expr::diagonal(align) + offset, size);
 }
 
-/// Guesses the block size as the number of keys by which most rows see more than the row before,
-/// and the offset as the one with which most of these rows begin a block. Two blocks do not
-/// suffice: they are an open mask with a closed rectangle.
+/// Guesses the block size as the number of keys, of more than one, by which most rows see more than
+/// the row before, and the offset as the one with which most of these rows begin a block. Two
+/// blocks do not suffice: they are an open mask with a closed rectangle.
 std::vector<Chain> guesses(const BlockCausal*, const SampledRows& rows) {
   Votes sizes;
-  std::vector<std::pair<Index, Index>> steps;  // rows that see more than the one before, their keys
+  struct Begun {
+    Index query, end, more;
+  };
+  std::vector<Begun> steps;  // rows that see more than the one before
   for (Index i = 0; i < rows.size(); ++i) {
     const auto runs = rows[i].runs, above = rows[std::max<Index>(i - 1, 0)].runs;
     if (!rows.follows(i) || runs.empty() || runs.front().begin != 0 || above.empty()) continue;
     const Index end = runs.back().end, before = above.back().end;
-    if (end > before && before > 0) {
-      steps.emplace_back(rows[i].query, end);
-      if (end < rows.keys()) sizes.add(end - before);  // the last block may be cut
-    }
+    if (end <= before + 1 || before == 0) continue;
+    steps.push_back({rows[i].query, end, end - before});
+    if (end < rows.keys()) sizes.add(end - before);  // the last block may be cut
   }
-  const auto size = sizes.majority();
-  if (steps.size() < 2 || !size || *size < 2) return {};
+  const auto size = sizes.most();
+  if (steps.size() < 2 || !size) return {};
   BlockCausal rule{.size = *size};
   Votes moved;
-  for (const auto& [query, end] : steps) {
-    if (end < rows.keys()) moved.add(end - rule.size - query);
+  for (const Begun& step : steps) {
+    if (step.end < rows.keys() && step.more == *size) moved.add(step.end - *size - step.query);
   }
-  const auto offset = moved.majority();
+  const auto offset = moved.most();
   if (!offset) return {};
   rule.offset = *offset;
   if (rule.offset != 0 && rule.offset == rows.keys() - rows.queries()) {
