@@ -1,6 +1,8 @@
 """maskctl.phases: of caches that are arrays and functions of numpy, in which public faults are rebuilt; and of tiny
 models of transformers with caches that are wrong on purpose, where it is installed."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -179,8 +181,9 @@ def test_a_running_model_and_caches_that_are_wrong(llama):
     assert {one.phase for one in wrong} == {"decode", "chunks of 7"}
     assert all(one.first["kind"] == "dropped" for one in wrong)
     usual = llama.prepare_inputs_for_generation
-    llama.prepare_inputs_for_generation = lambda tokens, past_key_values=None, attention_mask=None, **rest: {
-        "input_ids": tokens, "past_key_values": past_key_values, "attention_mask": attention_mask, "use_cache": True}
+    name = "cache" if "cache" in inspect.signature(llama.forward).parameters else "past_key_values"
+    llama.prepare_inputs_for_generation = lambda tokens, cache=None, past_key_values=None, attention_mask=None, **rest: {
+        "input_ids": tokens, name: cache or past_key_values, "attention_mask": attention_mask, "use_cache": True}
     answer = maskctl.phases(llama, tokens, chunks=(), new_tokens=3)
     llama.prepare_inputs_for_generation = usual
     wrong = [one for one in answer.answers if not one.equal]

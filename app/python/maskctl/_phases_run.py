@@ -4,6 +4,7 @@ maskctl.capture follows the cache, and reads what is open in each step.
 """
 
 import contextlib
+import inspect
 import operator
 import sys
 
@@ -87,16 +88,21 @@ def _cache(cache, model, total):
         raise Error(f"phases: cache={name!r}: transformers makes none for this model: {error}") from None
 
 
+def _given(model, cache):
+    """The cache as a keyword: from transformers 5.24 on it is `cache`."""
+    return {"cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values": cache}
+
+
 def _generated(model, tokens, new_tokens, cache, steps):
     """Runs the prompt at once and generates behind it; gives all tokens."""
     with steps.watched("prefill", "decode"):
         if hasattr(model, "generate") and new_tokens > 0:
-            return model.generate(tokens, past_key_values=cache, do_sample=False, max_new_tokens=new_tokens,
+            return model.generate(tokens, **_given(model, cache), do_sample=False, max_new_tokens=new_tokens,
                                   min_new_tokens=new_tokens, attention_mask=torch.ones_like(tokens))
         whole = tokens
         step = tokens
         for _ in range(new_tokens + 1):
-            out = model(input_ids=step, past_key_values=cache, use_cache=True)
+            out = model(input_ids=step, **_given(model, cache), use_cache=True)
             if whole.shape[1] == tokens.shape[1] + new_tokens:
                 break
             logits = out[0] if isinstance(out, tuple) else out.get("logits", out[0])
@@ -109,7 +115,7 @@ def _in_chunks(model, tokens, size, cache, steps):
     name = f"chunks of {size}"
     with steps.watched(name, name):
         for begin in range(0, tokens.shape[1], size):
-            model(input_ids=tokens[:, begin:begin + size], past_key_values=cache, use_cache=True)
+            model(input_ids=tokens[:, begin:begin + size], **_given(model, cache), use_cache=True)
 
 
 def _without_cache(model, tokens):
