@@ -142,6 +142,19 @@ def test_slots_of_caches_are_positions():
     assert [call.held is None for call in cropped.calls] == [call.lengths[2] == 2 for call in cropped.calls]
 
 
+def test_methods_of_caches_are_as_before_when_the_last_capture_has_ended():
+    methods = [vars(transformers.Cache)[name] for name in ("update", "crop", "reset")]
+    a, run = made({}), []
+    one, other = maskctl.capture(a), maskctl.capture(a)
+    for step in (one.__enter__, other.__enter__, lambda: run.append(logits_of(a)), lambda: one.__exit__(None, None, None),
+                 lambda: run.append(decoded(a, transformers.DynamicCache(config=a.config))),
+                 lambda: other.__exit__(None, None, None)):
+        assert [vars(transformers.Cache)[name] for name in ("update", "crop", "reset")] != methods or step == one.__enter__
+        step()
+    assert [vars(transformers.Cache)[name] for name in ("update", "crop", "reset")] == methods
+    assert captured(a).diff(run[1])
+
+
 def test_what_cannot_be_told_is_refused_or_noted():
     a = made({})
     run = captured(a)

@@ -1,15 +1,17 @@
 """Caches of transformers followed while a model runs: which token each slot holds."""
 
-import contextlib
 import copy
 import dataclasses
+import functools
 import sys
+import threading
 import weakref
 
 import numpy as np
 import torch
 
 from maskctl import _eyes
+from maskctl._bindings import Bindings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +37,41 @@ class Held:
         return self.first + self.queries == self.slots and self.runs == ((0, 0, self.slots),)
 
 
+_lock = threading.RLock()
+_following = []  # all that follow
+_bindings = Bindings()
+
+
+def _exchange():
+    """Has the methods of caches of transformers tell all that follow."""
+    cache = getattr(sys.modules.get("transformers.cache_utils"), "Cache", None)
+    for name, told in (("update", _told_update), ("crop", _told), ("reset", _told)):
+        if hasattr(cache, name):
+            _bindings.attribute(cache, name, told(getattr(cache, name)))
+
+
+def _told_update(update):
+    @functools.wraps(update)
+    def watched(cache, keys, values, layer_idx, *arguments, **keywords):
+        beside = [(one, one.seen(cache, layer_idx)) for one in list(_following)]
+        out = update(cache, keys, values, layer_idx, *arguments, **keywords)
+        for one, layer in beside:
+            one.write(layer, keys, arguments, keywords)
+        return out
+
+    return watched
+
+
+def _told(method):
+    @functools.wraps(method)
+    def watched(cache, *arguments, **keywords):
+        for one in list(_following):
+            getattr(one, method.__name__)(cache)
+        return method(cache, *arguments, **keywords)
+
+    return watched
+
+
 class Followed:
     """Caches beside those of a model, of the same classes, into which positions go instead of keys. What a cache gave
     back is noted in the frame of the module that asked it. A cache is not followed that has tokens when it is first
@@ -43,40 +80,26 @@ class Followed:
     def __init__(self):
         self._beside = weakref.WeakKeyDictionary()  # cache -> {layer: [layer of positions or None, tokens seen]}
 
-    @contextlib.contextmanager
-    def following(self):
-        utils = sys.modules.get("transformers.cache_utils")
-        if utils is None or not hasattr(utils.Cache, "update"):
-            yield
-            return
-        update, crop, reset = (getattr(utils.Cache, name, None) for name in ("update", "crop", "reset"))
+    def begin(self):
+        with _lock:
+            if not _following:
+                _exchange()
+            _following.append(self)
 
-        def watched(cache, keys, values, layer_idx, *arguments, **keywords):
-            beside = self._seen(cache, layer_idx)
-            out = update(cache, keys, values, layer_idx, *arguments, **keywords)
-            self._write(beside, keys, arguments, keywords)
-            return out
+    def end(self):
+        with _lock:
+            _following.remove(self)
+            if not _following:
+                _bindings.restore()
 
-        def cropped(cache, *arguments, **keywords):
-            for beside in self._beside.get(cache, {}).values():
-                beside[0] = None
-            return crop(cache, *arguments, **keywords)
+    def crop(self, cache):
+        for beside in self._beside.get(cache, {}).values():
+            beside[0] = None
 
-        def begun_again(cache, *arguments, **keywords):
-            self._beside.pop(cache, None)
-            return reset(cache, *arguments, **keywords)
+    def reset(self, cache):
+        self._beside.pop(cache, None)
 
-        exchanged = [(name, known, ours) for name, known, ours in
-                     (("update", update, watched), ("crop", crop, cropped), ("reset", reset, begun_again)) if known is not None]
-        for name, _, ours in exchanged:
-            setattr(utils.Cache, name, ours)
-        try:
-            yield
-        finally:
-            for name, known, _ in exchanged:
-                setattr(utils.Cache, name, known)
-
-    def _seen(self, cache, layer_idx):
+    def seen(self, cache, layer_idx):
         """What is beside a layer, as its next update finds it."""
         try:
             layers = self._beside.setdefault(cache, {})
@@ -89,7 +112,7 @@ class Followed:
         except Exception:  # a cache that is like none of transformers: it runs without us
             return [None, 0]
 
-    def _write(self, beside, keys, arguments, keywords):
+    def write(self, beside, keys, arguments, keywords):
         layer, seen = beside
         frame = next((one for one in reversed(_eyes._thread.frames) if one.module is not None), None)
         if layer is None or frame is None:
@@ -102,7 +125,7 @@ class Followed:
                 tokens = layer.update(numbers, numbers.clone(), *arguments, **keywords)[0].reshape(-1).numpy().astype(np.int64) - 1
             beside[1] = seen + count
             frame.held = Held(seen, count, len(tokens), _runs(tokens))
-        except Exception:  # as in _seen()
+        except Exception:  # as in seen()
             beside[0] = None
 
 

@@ -68,8 +68,8 @@ class watch:
             for path, module in self._model.named_modules():
                 self._names[id(module)] = path.replace("_orig_mod.", "").removesuffix("_orig_mod").removesuffix(".")
             _eyes.begin(self, self._model)
-            self._following = Followed().following()
-            self._following.__enter__()
+            self._followed = Followed()
+            self._followed.begin()
             if any(map(_is_compiled, self._model.modules())):
                 self.run.notes.append("modules that torch.compile has compiled ran as they are written")
             others = beside_attention(self._names, self._model)
@@ -81,7 +81,7 @@ class watch:
     def __exit__(self, kind, *_):
         if self._rests:
             return
-        self._following.__exit__(None, None, None)
+        self._followed.end()
         _eyes.end(self)
         if kind is not None:
             return
