@@ -83,6 +83,17 @@ Member block_causal(Draw& random) {
           n, n, [=](Index q, Index k) { return floored(q + offset, size) >= floored(k, size); }};
 }
 
+/// WeNet's subsequent_chunk_mask.
+Member streaming(Draw& random) {
+  const Index size = draw(random, 2, 6), left = draw(random, 1, 3);
+  const Index n = draw(random, (left + 3) * size, (left + 6) * size);
+  return {"streaming:size=" + std::to_string(size) + ",left=" + std::to_string(left), n, n,
+          [=](Index q, Index k) {
+            const Index start = std::max<Index>((q / size - left) * size, 0);
+            return start <= k && k < std::min((q / size + 1) * size, n);
+          }};
+}
+
 /// BD3-LM's block_diff_mask, its three parts joined.
 Member block_diffusion(Draw& random) {
   const Index size = draw(random, 1, 4), n = draw(random, 2 * size, 20);
@@ -195,6 +206,7 @@ Member tree(Draw& random) {
 const std::vector<std::pair<std::string, Member (*)(Draw&)>>& families() {
   static const std::vector<std::pair<std::string, Member (*)(Draw&)>> kFamilies{
       {"block-causal", block_causal},
+      {"streaming", streaming},
       {"block-diffusion", block_diffusion},
       {"diagonal", diagonal},
       {"columns", columns},

@@ -20,6 +20,7 @@ using Rules = List<
     struct DocumentLengths,
     struct Pad,
     struct BlockCausal,
+    struct Streaming,
     struct BlockDiffusion,
     struct Dilated,
     struct Diagonals,
