@@ -11,7 +11,8 @@ from conftest import ROOT
 from maskctl import Mask
 from maskctl._answer import options_of
 
-STUBS = ROOT / "app/python/maskctl/__init__.pyi"
+PACKAGE = ROOT / "app/python/maskctl"
+STUBS = PACKAGE / "_mask.pyi"
 BEGIN, END = "    # The commands: written by tests/python/test_stubs.py.\n", "    # The end of the commands.\n"
 VERBS = {"show": [], "stats": [], "check": [], "recognise": [], "recognize": [],
          "why": ["query: int", "key: int"], "diff": ["other: _Source"], "cost": [], "verify": [],
@@ -51,7 +52,8 @@ def fields_of_stubs():
     """The annotated fields of each class of the stubs: {class: {field: annotation}}."""
     return {one.name: {field.target.id: ast.unparse(field.annotation) for field in one.body
                        if isinstance(field, ast.AnnAssign)}
-            for one in ast.parse(STUBS.read_text()).body if isinstance(one, ast.ClassDef)}
+            for stub in sorted(PACKAGE.glob("*.pyi")) for one in ast.parse(stub.read_text()).body
+            if isinstance(one, ast.ClassDef)}
 
 
 STUBBED = fields_of_stubs()

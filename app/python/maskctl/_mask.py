@@ -1,12 +1,12 @@
 """The mask, whose methods are the commands."""
 
-import operator
 import os
 
 from maskctl import _arrays, _native
-from maskctl._answer import CheckAnswer, DiffAnswer, Line, VerifyAnswer, extents_of, help_of, run, shape_text, text_of
+from maskctl._answer import CheckAnswer, DiffAnswer, Line, VerifyAnswer, extents_of, help_of, run, text_of
 from maskctl._drawing import Pictured
 from maskctl._native import Error
+from maskctl._reading import all_open, file_name, reading_options, with_missing_array
 
 _hdf5_helper = os.path.join(os.path.dirname(__file__), "maskctl-hdf5")
 if os.path.exists(_hdf5_helper):  # a build may be without
@@ -15,51 +15,10 @@ if os.path.exists(_hdf5_helper):  # a build may be without
 _OPS = {"and": 0, "or": 1, "xor": 2, "sub": 3}
 
 
-def _reading(kind, keep_value=None, closed_below=None, shape=None, pad_id=None, max_bytes=None):
-    """The command's options of reading."""
-    options = []
-    if kind is not None:
-        options.append(("--as", text_of("kind", kind)))
-    if keep_value is not None:
-        options.append(("--keep-value", _whole("keep_value", keep_value)))
-    if closed_below is not None:
-        options.append(("--closed-below", text_of("closed_below", str(closed_below))))
-    if shape is not None:
-        options.append(("--shape", shape_text(shape)))
-    if pad_id is not None:
-        options.append(("--pad-id", _whole("pad_id", pad_id)))
-    if max_bytes is not None:
-        options.append(("--max-bytes", text_of("max_bytes", str(max_bytes))))
-    return options
-
-
-def _whole(role, value):
-    """A whole number, as text."""
-    try:
-        return str(operator.index(value))
-    except TypeError:
-        raise Error(f"{role}={value!r}: expected a whole number") from None
-
-
-def _file(path):
-    """The name of a file, as text."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise Error(f"a {type(path).__name__} is no name of a file")
-    return text_of("file", os.fspath(path))
-
-
 def _temporary_folder():
     from tempfile import TemporaryDirectory
 
     return TemporaryDirectory()
-
-
-def _with_missing_array(error):
-    """The error, with what to do where a step names an array that was not given."""
-    import re
-
-    found = re.match(r"cannot read ([^\W\d]\w*): No such file", str(error))
-    return Error(f"{error}; give the array, {found[1]}=...") if found else error
 
 
 def _checked(line):
@@ -80,13 +39,6 @@ def _verified(line):
     """The answer of the library's verify(), with its masks."""
     said, obeyed, nearest = _native.verify(line.operands, line.options, line.given)
     return VerifyAnswer(*said, _named("obeyed", obeyed), _named("nearest", nearest))
-
-
-def _all_open(b, h, q, k):
-    """The generator of a mask in which all is open."""
-    if b * h == 1 and q == k:
-        return f"gen:full:n={q}"
-    return f"gen:full:q={q},k={k}" if b * h == 1 else f"gen:full:b={b},h={h},q={q},k={k}"
 
 
 def _named(name, source):
@@ -132,9 +84,9 @@ class Mask(Pictured):
         max_bytes: the most that may be allocated (4 GiB).
         """
         if isinstance(array, str) or hasattr(type(array), "__fspath__"):  # os.PathLike takes longer
-            source = _file(array)
+            source = file_name(array)
             name = text_of("name", source if name is None else name)
-            options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
+            options = reading_options(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._of_file(name, _native.read_source(source, options, {}))
         name = "mask" if name is None else text_of("name", name)
         if isinstance(array, Mask):
@@ -144,7 +96,7 @@ class Mask(Pictured):
             shape = None  # the bias is already materialised in that shape
         elif own == "bits":
             shape = array.shape
-        self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
+        self._read(name, parts, reading_options(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
         if _arrays.is_block_mask(array):
             from maskctl.flex import note_on_lists
@@ -167,7 +119,7 @@ class Mask(Pictured):
         if read.steps is None:
             return self._set(name, read, name, (), {})
         pipeline, shape, arrays = read.steps  # as parse() makes it
-        self._set(name, None, _all_open(*shape), (pipeline,) if pipeline else (), arrays)
+        self._set(name, None, all_open(*shape), (pipeline,) if pipeline else (), arrays)
         self.notes, self._result = read.notes, read
 
     @classmethod
@@ -186,7 +138,7 @@ class Mask(Pictured):
             parts.append((key, array))
             notes += more
         mask = cls.__new__(cls)
-        mask._read(name, parts, _reading(kind, shape=shape, pad_id=pad_id))
+        mask._read(name, parts, reading_options(kind, shape=shape, pad_id=pad_id))
         mask.notes = notes + mask.notes
         return mask
 
@@ -198,7 +150,7 @@ class Mask(Pictured):
         b, h, q, k = extents_of(shape)
         if not all(1 <= n < 1 << 31 for n in (b, h, q, k)):
             raise Error(f"shape={shape!r}: expected extents of 1 to {(1 << 31) - 1}")
-        word = _all_open(b, h, q, k)
+        word = all_open(b, h, q, k)
         return cls._made(word, None, word, (), {}).apply(text, **arrays)
 
     @classmethod
@@ -235,7 +187,7 @@ class Mask(Pictured):
     def read(cls, source, kind=None, *, name=None, keep_value=None, closed_below=None, shape=None,
              pad_id=None, max_bytes=None):
         """Reads a SOURCE of the command: a file ("m.npz:KEY"), or gen:STEP."""
-        return cls(_file(source), kind, name=name, keep_value=keep_value, closed_below=closed_below,
+        return cls(file_name(source), kind, name=name, keep_value=keep_value, closed_below=closed_below,
                    shape=shape, pad_id=pad_id, max_bytes=max_bytes)
 
     def apply(self, *steps, **arrays):
@@ -253,7 +205,7 @@ class Mask(Pictured):
         try:
             given.update(mask._compute())  # raises for mistakes in the steps
         except Error as error:
-            raise _with_missing_array(error) from None
+            raise with_missing_array(error) from None
         return mask
 
     @property
@@ -336,7 +288,7 @@ class Mask(Pictured):
         """Writes the mask to a file, .npy, .npz, .safetensors or .h5, for Mask(path) and the command:
         as cells, or as another `kind`, such as "runs" for large masks, with the options of to();
         as "mask" with its steps and what they read, in a .safetensors that others read too."""
-        how = {"to": text_of("kind", "dense" if kind is None else kind), "output": _file(path), "force": force, **options}
+        how = {"to": text_of("kind", "dense" if kind is None else kind), "output": file_name(path), "force": force, **options}
         if how["to"] == "mask":
             self._line("convert", (), how).run()  # run() would give the cells without the steps
         else:
