@@ -254,10 +254,12 @@ class PlaneSaid {
   }
 
   /// True if a step that both chains have does something in one of them only: then a reader does
-  /// not take the mask in which it does nothing for that chain. Of a mask without open cells, no
-  /// step but the last does anything.
+  /// not take the mask in which it does nothing for that chain. Of a mask that is all open or all
+  /// closed, no step but the last does anything.
   bool idle_in_one() const {
-    if (made_of_.empty() || std::ranges::find(a_.cells, 1) == a_.cells.end()) return false;
+    if (made_of_.empty() ||
+        std::ranges::adjacent_find(a_.cells, std::ranges::not_equal_to()) == a_.cells.end())
+      return false;
     const auto idle = [](const std::pair<Dense, Chain>& made, const Step& step) {
       return twin::run_chain(made.first, made.second) ==
              twin::run_chain(made.first, without_step(made.second, step));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
-#include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/mask/steps/field.h"
 #include "maskctl/mask/steps/rule.h"
@@ -23,6 +23,13 @@ const step::Window* window_in(const Step& step) {
   return inside && inside->size() == 1 ? inside->front().get_if<step::Window>() : nullptr;
 }
 
+/// The keys before a query's own in a window, inside documents or of the whole mask.
+std::optional<Index> width_in(const Step& step) {
+  const step::Window* window = step.get_if<step::Window>();
+  if (!window) window = window_in(step);
+  return window ? window->left : std::nullopt;
+}
+
 /// Joins lengths first to first + count - 1.
 void merge(std::vector<Index>& lengths, std::size_t first, std::size_t count) {
   const auto begin = lengths.begin() + static_cast<std::ptrdiff_t>(first);
@@ -36,16 +43,15 @@ void merge(std::vector<Index>& lengths, std::size_t first, std::size_t count) {
 Chain with_numbers_of(const Chain& a, Chain b, const recognition::Extent& extent) {
   for (Step& step : b) {
     const step::Window* found = window_in(step);
-    const auto was = std::ranges::find_if(a, [&](const Step& other) {
-      return window_in(other) && window_in(other)->left && are_comparable(other, step);
-    });
+    const auto was =
+        std::ranges::find_if(a, [](const Step& other) { return width_in(other).has_value(); });
     if (!found || was == a.end() || found->lefts.empty() || !found->rights.empty()) continue;
     std::vector<Index> lefts = as_int64(found->lefts.array, "lefts");
     if (lefts.size() > kMostTried) continue;
     const PlanePtr made = recognition::plane_of(b, extent);
     auto& window = info_of(step).chain(step)->front().as<step::Window>();
     for (Index& left : lefts) {
-      const Index own = std::exchange(left, *window_in(*was)->left);
+      const Index own = std::exchange(left, *width_in(*was));
       window.lefts = fields::numbers(lefts);
       if (differing_cells(recognition::plane_of(b, extent), made) != 0) left = own;
     }

@@ -117,16 +117,17 @@ class Pair {
     return {step::Region{plane.count() > 0, {{0, extent_.queries}}, {}}};
   }
 
-  /// If B is all open or all closed, the reason is that all cells were opened or closed, and if A
-  /// is all closed, that they were not, unless a shorter one is known: the chain of the other plane
-  /// would explain nothing.
+  /// If one plane is all open or all closed, the reason is that all cells were opened or closed,
+  /// unless a shorter one is known, or few cells differ: the chain of the other plane would explain
+  /// nothing.
   void by_whole_plane(const Recognised& b_is) {
     const Index length = description_.number() / 2 + 1;
     if (length >= best_length_) return;
     if (is_uniform(*b_)) {
       const Step all = every_cell(*b_);
       best_ = {{"region", region_words_of(all)}, {all}, std::nullopt};
-    } else if (a_->count() == 0 && !b_is.irregular && b_is.chain.size() > 1) {
+    } else if (is_uniform(*a_) && found_.only_a + found_.only_b > kFewCells && !b_is.irregular &&
+               b_is.chain.size() > 1) {
       Chain chain = b_is.chain;
       chain.push_back(every_cell(*a_));
       bent_ = Bent{b_is.chain, {chain, matched(b_is.chain, chain), 0, 0}, {}, true};

@@ -46,9 +46,11 @@ std::vector<StepChange> with_replaced(std::vector<StepChange> changes, const Cha
   const bool one = std::equal(in_a + 1, a.end(), in_b + 1, b.end());
   const bool lone = (changes[0].a == nullptr) != (changes[0].b == nullptr) &&
                     (changes[1].a == nullptr) != (changes[1].b == nullptr);
-  const bool keep =
-      in_a->row().meets(*in_a) == Meets::kKeeps && in_b->row().meets(*in_b) == Meets::kKeeps;
-  if (!one || !lone || !keep || step_words(*in_a, 0) == step_words(*in_b, 0)) return changes;
+  const auto closes = [](const Step& step) {
+    return info_of(step).kind == StepKind::kAnd || chain_of(step) != nullptr;
+  };
+  const bool close = closes(*in_a) && closes(*in_b);
+  if (!one || !lone || !close || step_words(*in_a, 0) == step_words(*in_b, 0)) return changes;
   return {{&*in_a, &*in_b}};
 }
 
