@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "maskctl/inspect/diff/change.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
@@ -47,7 +48,8 @@ std::vector<StepChange> with_replaced(std::vector<StepChange> changes, const Cha
   const bool lone = (changes[0].a == nullptr) != (changes[0].b == nullptr) &&
                     (changes[1].a == nullptr) != (changes[1].b == nullptr);
   const auto closes = [](const Step& step) {
-    return info_of(step).kind == StepKind::kAnd || chain_of(step) != nullptr;
+    const bool keeps = info_of(step).kind == StepKind::kAnd && !step.is<step::Region>();
+    return keeps || chain_of(step) != nullptr;
   };
   const bool close = closes(*in_a) && closes(*in_b);
   if (!one || !lone || !close || step_words(*in_a, 0) == step_words(*in_b, 0)) return changes;
