@@ -65,6 +65,15 @@ Json json_of(const Finding& finding) {
           {"why", finding.rule->why},   {"fix", fix_of(*finding.rule)}};
 }
 
+Json json_of(std::span<const NotLookedAt> parts) {
+  Json out = Json::array();
+  for (const NotLookedAt part : parts) {
+    const Unseen words = unseen(part);
+    out.push_back({{"what", words.what}, {"option", words.option}});
+  }
+  return out;
+}
+
 Json json_of(const FixedReport& report) {
   Json out{{"file", report.kind ? Json(report.file) : Json(nullptr)},
            {"kind", report.kind ? Json(name(*report.kind)) : Json(nullptr)},
@@ -81,6 +90,9 @@ Json json_of(const FixedReport& report) {
   for (const FixLeft& left : report.left) {
     out["left"].push_back({{"id", left.finding.rule->id}, {"why", left.why}});
   }
+  out["gone"] = Json::array();
+  for (const LintRule* gone : report.gone) out["gone"].push_back(gone->id);
+  out["not_looked_at"] = json_of(report.not_looked_at);
   return out;
 }
 
@@ -219,11 +231,7 @@ Json check_json(const CheckReport& report) {
   out["findings"] = Json::array();
   for (const Finding& finding : report.found.findings) out["findings"].push_back(json_of(finding));
   out["leaks"] = report.found.leaks ? json_of(*report.found.leaks) : Json(nullptr);
-  out["not_looked_at"] = Json::array();
-  for (const NotLookedAt part : report.found.not_looked_at) {
-    const Unseen words = unseen(part);
-    out["not_looked_at"].push_back({{"what", words.what}, {"option", words.option}});
-  }
+  out["not_looked_at"] = json_of(report.found.not_looked_at);
   out["fixed"] = report.fixed ? json_of(*report.fixed) : Json(nullptr);
   return out;
 }

@@ -17,12 +17,14 @@
 
 namespace maskctl::app {
 
-/// What `check --write-fixed` did.
+/// What `check --write-fixed` did (FixResult).
 struct FixedReport {
   std::string file;
   std::optional<ArrayKind> kind;  // as which it was written; absent if it was not
   std::vector<FixDone> done;
   std::vector<FixLeft> left;
+  std::vector<const LintRule*> gone;
+  std::vector<NotLookedAt> not_looked_at;
   bool other_kind = false;  // it was not read as that
 };
 

@@ -55,9 +55,9 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
 }
 
 /// "not looked at: documents (--segments), ...".
-std::string not_looked_at_text(const CheckReport& report) {
+std::string not_looked_at_text(std::span<const NotLookedAt> parts) {
   std::string out;
-  for (const NotLookedAt part : report.found.not_looked_at) {
+  for (const NotLookedAt part : parts) {
     const auto [what, option] = unseen(part);
     out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", what, option);
   }
@@ -65,7 +65,8 @@ std::string not_looked_at_text(const CheckReport& report) {
 }
 
 std::string findings_text(const CheckReport& report) {
-  if (report.found.findings.empty()) return "no findings\n" + not_looked_at_text(report);
+  if (report.found.findings.empty())
+    return "no findings\n" + not_looked_at_text(report.found.not_looked_at);
   std::string out;
   std::array<Index, 3> counts{};
   for (const Finding& finding : report.found.findings) {
@@ -75,26 +76,31 @@ std::string findings_text(const CheckReport& report) {
   return out +
          fmt::format("{}, {}, {}\n", counted(counts[0], "error"), counted(counts[1], "warning"),
                      counted(counts[2], "note")) +
-         not_looked_at_text(report);
+         not_looked_at_text(report.found.not_looked_at);
 }
 
 std::string changed_text(const FixDone& done) {
+  if (!done.closed) return "the axes";
   std::string out;
   const auto add = [&out](const std::optional<Index>& cells, std::string_view verb) {
-    if (cells.value_or(0) > 0) out += fmt::format(", {} {}", counted(*cells, "cell"), verb);
+    if (cells.value_or(0) == 0) return;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", counted(*cells, "cell"), verb);
   };
   add(done.closed, "closed");
   add(done.opened, "opened");
-  return out;
+  return out.empty() ? "numbers, and no cell" : out;
 }
 
 std::string fixed_text(const FixedReport& report) {
   std::string out;
   for (const FixDone& done : report.done) {
-    out += fmt::format("fixed: {}{}\n", done.rule->id, changed_text(done));
+    out += fmt::format("changed: {}, for {}\n", changed_text(done), done.rule->id);
+  }
+  for (const LintRule* gone : report.gone) {
+    out += fmt::format("gone: {}, without a fix of its own\n", gone->id);
   }
   for (const FixLeft& left : report.left) {
-    out += fmt::format("left:  {}: {}\n", left.finding.rule->id, printable(left.why, kUncut));
+    out += fmt::format("left: {}: {}\n", left.finding.rule->id, printable(left.why, kUncut));
   }
   const std::string file = printable(report.file, kUncut);
   if (!report.kind) {
@@ -102,12 +108,13 @@ std::string fixed_text(const FixedReport& report) {
            fmt::format("{} is not written: {}\n", file,
                        report.left.empty() ? "there is nothing to fix" : "no fix can be applied");
   }
-  out += fmt::format("{} is written: {} left", file,
-                     report.left.empty()
-                         ? "no error or warning is"
-                         : counted(std::ssize(report.left), "finding is", "findings are"));
-  if (report.other_kind) out += fmt::format("; read it with --as {}", name(*report.kind));
-  return out + "\n";
+  out += fmt::format(
+      "{} is written{}; checked again, it has {}\n", file,
+      report.other_kind ? fmt::format(" as {0}, to be read with --as {0}", name(*report.kind)) : "",
+      report.left.empty()
+          ? "no error and no warning"
+          : counted(std::ssize(report.left), "error or warning", "errors or warnings"));
+  return out + not_looked_at_text(report.not_looked_at);
 }
 
 }  // namespace
@@ -124,6 +131,9 @@ Unseen unseen(NotLookedAt part) {
       return {"single cells", "-t slice:..."};
     case NotLookedAt::kAnyCells:
       return {"single cells, as no rule without arrays or rectangles that was tried makes the mask",
+              "--expect"};
+    case NotLookedAt::kLeftCells:
+      return {"the cells that few steps leave, which may follow a rule; recognise counts them",
               "--expect"};
     case NotLookedAt::kDocuments:
       return {"documents", "--segments"};

@@ -36,8 +36,10 @@ TEST_CASE("the mask that check --write-fixed writes passes the same check") {
     const Outcome fixed =
         sandbox.run(check + one.source + options + " --write-fixed " + file + " -f");
     CHECK(fixed.status == 0);
-    CHECK(contains(fixed.out, "\nfixed: " + one.id));
-    CHECK(fixed.out.ends_with("\n" + file + " is written: no error or warning is left\n"));
+    CHECK(contains(fixed.out, "\nchanged: "));
+    CHECK(contains(fixed.out, ", for " + one.id + "\n"));
+    const std::string last = " is written; checked again, it has no error and no warning\n";
+    CHECK(contains(fixed.out, "\n" + file + last));
     CHECK(sandbox.run("cmp before " + one.source).status == 0);
     const Outcome again = sandbox.run(check + file + options);
     CHECK(again.status == 0);
@@ -66,7 +68,7 @@ TEST_CASE(
   const Outcome empty = sandbox.run("maskctl check empty.npy --write-fixed f.npy");
   CHECK(empty.status == 1);
   CHECK(
-      empty.out.ends_with("left:  mask-empty: what it should see is not known\n"
+      empty.out.ends_with("left: mask-empty: what it should see is not known\n"
                           "f.npy is not written: no fix can be applied\n"));
   const Outcome sound = sandbox.run("maskctl check c.npy --write-fixed f.npy");
   CHECK(sound.status == 0);
@@ -76,6 +78,25 @@ TEST_CASE(
   CHECK(json.status == 1);
   CHECK(contains(json.out, "\"file\": null"));
   CHECK(contains(json.out, "\"why\": \"what it should see is not known\""));
+}
+
+TEST_CASE("check --write-fixed says which findings are gone, and what its check did not look at") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run("maskctl gen segments:lens=9+15 -o ids.npy && maskctl gen causal:n=24 -t "
+                   "doc:lens=9+15 -o sound.npy && maskctl apply sound.npy -t not -o not.npy")
+              .status == 0);
+  const std::string line = "maskctl -q check not.npy --segments ids.npy --write-fixed f.npy";
+  const Outcome fixed = sandbox.run(line);
+  CHECK(fixed.status == 0);
+  CHECK(
+      fixed.out.ends_with("changed: 411 cells closed, 165 cells opened, for polarity\n"
+                          "gone: document-leak, without a fix of its own\n"
+                          "f.npy is written; checked again, it has no error and no warning\n"
+                          "not looked at: bias (--bias), intent (--expect)\n"));
+  CHECK(sandbox.run("maskctl diff f.npy sound.npy").status == 0);
+  const Outcome json = sandbox.run(line + " -f --json");
+  CHECK(json.out.find("\"document-leak\"", json.out.find("\"gone\"")) != std::string::npos);
 }
 
 TEST_CASE("check --write-fixed accepts only a single mask that is read from a file") {

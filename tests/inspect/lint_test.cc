@@ -163,7 +163,7 @@ TEST_CASE("an inverted mask is reported, the mask itself is not", "[lint]") {
   CHECK(of_mask(complement(padded)) == Ids{"polarity"});
   CHECK(of_mask(made(16, 16, "pad:lens=9,side=left,of=kv")).empty());
   // A causal mask whose rows are rolled by one: most queries see the whole past but themselves.
-  CHECK(of_mask(made(16, 16, "causal:offset=-1 | open:q=0")) == Ids{"rows-opened"});
+  CHECK(of_mask(made(16, 16, "causal:offset=-1 | open:q=0")) == Ids{"tokens-moved"});
   // Strictly causal: no query sees itself, and only the first row, which is empty, is a finding.
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }

@@ -39,7 +39,12 @@ ConvertedMask converted(const Mask& mask, MaskWriteOptions& as) {
 
 FixedReport write_fixed(FixResult fixed, const LoadedMask& loaded, const SourceOptions& how,
                         const std::string& dest, bool force, Session& session) {
-  FixedReport out{dest, {}, std::move(fixed.done), std::move(fixed.left)};
+  FixedReport out{dest,
+                  {},
+                  std::move(fixed.done),
+                  std::move(fixed.left),
+                  std::move(fixed.gone),
+                  std::move(fixed.not_looked_at)};
   if (out.done.empty()) return out;
   if (const auto& own = fixed.fixed.own_documents) {
     std::vector<ArrayRef> arrays{{"q", &own->q}};

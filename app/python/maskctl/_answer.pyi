@@ -82,6 +82,8 @@ class _Fixed(Record):
     kind: str | None
     done: list[_FixDone]
     left: list[_FixLeft]
+    gone: list[str]
+    not_looked_at: list[_NotLookedAt]
 
 class CheckAnswer(Answer):
     schema: str

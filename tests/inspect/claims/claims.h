@@ -10,6 +10,7 @@
 #include "inspect/claims/claims_of_heads.h"
 #include "inspect/claims/claims_of_masks.h"
 #include "inspect/claims/claims_of_steps.h"
+#include "inspect/claims/claims_of_tokens.h"
 
 namespace maskctl::test {
 

@@ -10,17 +10,6 @@
 
 namespace maskctl::test {
 
-/// The image of a token: tokens 4 to 7 and 20 to 22 are in images, all others are text (0).
-inline Index image(Index token) {
-  if (4 <= token && token < 8) return 1;
-  return 20 <= token && token < 23 ? 2 : 0;
-}
-/// A causal mask in which images see each other; those after them, too, if `joined`.
-inline Tensor images(bool joined) {
-  return bools(32, [joined](Index q, Index k) {
-    return k <= q || (image(q) > 0 && (joined ? image(k) > 0 : image(q) == image(k)));
-  });
-}
 /// Two batch entries of six tokens, of which the second sees nothing.
 inline Tensor causal_and_empty() {
   Tensor out(DType::kBool, {2, 1, 6, 6});
@@ -78,55 +67,6 @@ struct Claim<FindingId::kAntiCausal> {
     return finding.count <= cells.planes([&](Index b, Index h) {
       return is_transposed(cells, b, h, none);
     }) && is_transposed(cells, claim.b(), claim.h(), none);
-  }
-};
-
-/// True if the finding counts all cells of the future, in a mask whose planes are equal. Rows of
-/// padding before the first key that any query sees may be left out.
-inline bool are_all_later(const Claimed& claim, Index later) {
-  const PlainCells& cells = claim.cells;
-  if (cells.batch() * cells.heads() > 1) return true;
-  Index first = 0, padding = 0;
-  while (first < cells.keys() && !cells.is_seen(0, 0, first)) ++first;
-  padding = cells.open_cells(
-      0, 0, [&](Index q, Index k) { return q + cells.shift() < first && k > q + cells.shift(); });
-  return claim.count() == later || claim.count() == later - padding;
-}
-
-template <>
-struct Claim<FindingId::kFuturePart> {
-  static Example example() {
-    return {.has = "gen:causal:n=32 -t open:q=3-5,k=20-22",
-            .lacks = "gen:causal:n=32 -t open:q=3-5,k=3-5"};
-  }
-  static bool holds(const Claimed& claim) {
-    const Finding& finding = claim.finding;
-    const PlainCells& cells = claim.cells;
-    Index later = 0;
-    cells.planes([&](Index b, Index h) {
-      later += cells.open_cells(b, h, [&](Index q, Index k) { return k > q + cells.shift(); });
-      return false;
-    });
-    const bool are_all = finding.message.find("causal otherwise") != std::string::npos;
-    return finding.count <= later && (!are_all || are_all_later(claim, later)) &&
-           finding.count >= cells_in_no_group(cells, claim.b(), claim.h()) &&
-           cells.open(claim.b(), claim.h(), claim.q(), claim.k()) &&
-           claim.k() > claim.q() + cells.shift() &&
-           is_causal_otherwise(cells, claim.b(), claim.h());
-  }
-};
-
-template <>
-struct Claim<FindingId::kGroupsJoined> {
-  static Example example() {
-    return {.has = "a.npy --as dense",
-            .lacks = "b.npy --as dense",
-            .arrays = {{"a", images(true)}, {"b", images(false)}}};
-  }
-  static CheckedMask question() { return {.start = mask_from_dense(images(true))}; }
-  static bool holds(const Claimed& claim) {
-    return Claim<FindingId::kFuturePart>::holds(claim) &&
-           sees_across_causal(claim.cells, claim.b(), claim.h());
   }
 };
 

@@ -83,28 +83,22 @@ inline bool is_causal_otherwise(const PlainCells& cells, Index b, Index h) {
 }
 
 /// For each query: where the keys of the longest group that it is in end. A group is a range of
-/// tokens of which seven in eight see all of it.
+/// tokens in which, of three pairs in four, each sees the other.
 inline std::vector<Index> group_ends(const PlainCells& cells, Index b, Index h) {
   const Index queries = cells.queries(), shift = cells.shift();
-  std::vector<Range> seen;  // the run of keys with the query's own key
-  for (Index q = 0; q < queries; ++q) {
-    Range run{q + shift, q + shift};
-    while (run.end < cells.keys() && cells.open(b, h, q, run.end)) ++run.end;
-    while (run.size() > 0 && run.begin > 0 && cells.open(b, h, q, run.begin - 1)) --run.begin;
-    seen.push_back(run);
-  }
-  std::vector<Index> out(seen.size(), 0);
+  std::vector<Index> out(static_cast<std::size_t>(std::max<Index>(queries, 0)), 0);
+  if (shift < 0) return out;
   for (Index first = 0; first < queries; ++first) {
-    for (Index end = first + 2; end <= queries; ++end) {
-      Index odd = 0;
-      for (Index q = first; q < end; ++q) {
-        const Range& run = seen[static_cast<std::size_t>(q)];
-        odd += run.begin > first + shift || run.end < end + shift;
+    Index mutual = 0;
+    for (Index last = first + 1; last < queries; ++last) {
+      for (Index q = first; q < last; ++q) {
+        mutual += cells.open(b, h, q, last + shift) && cells.open(b, h, last, q + shift);
       }
-      if (8 * odd > end - first) continue;
-      for (Index q = first; q < end; ++q) {
+      const Index rows = last - first + 1;
+      if (8 * mutual < 3 * rows * (rows - 1)) continue;
+      for (Index q = first; q <= last; ++q) {
         Index& longest = out[static_cast<std::size_t>(q)];
-        longest = std::max(longest, end + shift);
+        longest = std::max(longest, last + 1 + shift);
       }
     }
   }

@@ -52,7 +52,8 @@ bool is_sound_of_others(const FaultyMask& drawn) {
 /// Whether the answer says that it did not judge single cells.
 bool leaves_cells_out(const CheckResult& result) {
   return std::ranges::any_of(result.not_looked_at, [](NotLookedAt one) {
-    return one == NotLookedAt::kCells || one == NotLookedAt::kAnyCells;
+    return one == NotLookedAt::kCells || one == NotLookedAt::kAnyCells ||
+           one == NotLookedAt::kLeftCells;
   });
 }
 

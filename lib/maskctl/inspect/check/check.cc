@@ -179,14 +179,16 @@ class Check {
 
   /// Drops the finding about a part of the future where a few steps make the mask exactly, or each
   /// plane of it, such as a prefix with a window, or a grid makes it but for single cells: then
-  /// that part is no group as a whole, but meant.
+  /// that part is no group as a whole, but meant. Likewise where steps leave fewer cells.
   void drop_future_of_rules(const Mask& mask, Findings& found) {
     const auto future = std::ranges::find_if(
         found, [](const Finding& finding) { return finding.rule->key == FindingId::kFuturePart; });
     if (future == found.end()) return;
     try {
       const Pattern pattern = pattern_of(mask, nullptr, planes_);
+      const auto nearly = lint_pattern(pattern);
       if (pattern.is_rule ||
+          (nearly && !nearly->empty() && nearly->front().count < future->count) ||
           are_off_family(pattern.mask, pattern.found.chain, pattern.found.residue) ||
           are_rules(mask)) {
         found.erase(future);
@@ -249,7 +251,10 @@ class Check {
     }
     if (has(so_far, Beside::kCountsFuture) && all_in_future(pattern.found.residue, mask)) return {};
     auto found = lint_pattern(pattern);
-    if (!found && !known) skip(NotLookedAt::kAnyCells);
+    if (!found && !known) {
+      const bool steps = !pattern.found.irregular && !names_arrays(pattern.found.chain);
+      skip(steps ? NotLookedAt::kLeftCells : NotLookedAt::kAnyCells);
+    }
     Findings out = found ? *std::move(found) : lint_row_length(mask);
     if (!found) std::ranges::move(lint_heads(pattern, planes_), std::back_inserter(out));
     // A leak that is told cell by cell is not told again of the documents of heads.
@@ -264,6 +269,7 @@ class Check {
     if (out.empty()) {
       if (auto region = lint_head_region(mask)) out.push_back(*std::move(region));
     }
+    if (out.empty()) out = lint_group_holes(mask);
     return out;
   }
 

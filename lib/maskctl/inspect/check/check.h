@@ -50,6 +50,7 @@ enum class NotLookedAt : std::uint8_t {
   kMask,       // none was given, or the arrays make none
   kCells,      // single cells: the mask is too large for it
   kAnyCells,   // single cells: no few steps make the mask
+  kLeftCells,  // the cells that few steps leave: whether they follow a rule of their own
   kDocuments,  // leaks: no documents are known that fit
   kBias,       // none was given
   kIntent,     // what the mask should be: expectations say that (expect.h)

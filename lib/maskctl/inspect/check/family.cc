@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/at.h"
+#include "maskctl/mask/steps/guess.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tree.h"
 
@@ -21,40 +24,62 @@ struct OfFamily {
   Cell cell;
 };
 
-/// The last such step that is applied to a cell, also inside scopes.
-std::optional<OfFamily> family_of(const Chain& chain, const MaskShape& shape, const Cell& cell) {
+/// The last step of such a rule that is applied to a cell, also inside scopes.
+template <typename IsOne>
+std::optional<OfFamily> last_step(const Chain& chain, const MaskShape& shape, const Cell& cell,
+                                  const IsOne& is_one) {
   std::optional<OfFamily> out;
   for (const Step& step : chain) {
     const RuleInfo& row = step.row();
-    if (row.guesses || step.is<step::At>()) out = {&step, shape, cell};
+    if (is_one(step)) out = {&step, shape, cell};
     const auto part = row.scope ? row.inside(step, shape, cell) : std::nullopt;
     if (!part) continue;
-    if (auto its = family_of(*chain_of(step), part->shape, part->cell)) out = its;
+    if (auto its = last_step(*chain_of(step), part->shape, part->cell, is_one)) out = its;
   }
   return out;
 }
-
-/// The number of a step's argument.
-Index number_of(const Step& step, std::string_view name) {
-  const Field* field = find_field(step, name);
-  const FieldValue value = field ? field->get(step) : FieldValue{};
-  const auto* number = std::get_if<Index>(&value);
-  return number ? *number : 0;
+std::optional<OfFamily> family_of(const Chain& chain, const MaskShape& shape, const Cell& cell) {
+  return last_step(chain, shape, cell, [](const Step& step) {
+    return step.row().guesses != nullptr || step.is<step::At>();
+  });
 }
 
-/// Whether block diffusion makes a plane, but all noised tokens see the clean tokens of their own
-/// block, which they are to predict.
-bool are_answers(const Mask& mask, const Chain& chain, const Residue& residue) {
-  if (chain.size() != 1 || info_of(chain.front()).name != "block-diffusion") return false;
-  const Index n = mask.keys() / 2, size = number_of(chain.front(), "size");
-  Index all = 0;
-  for (Index first = 0; first < n; first += size) {
-    all += std::min(size, n - first) * std::min(size, n - first);
+/// Whether all cells that a chain leaves are open, and hidden from their queries by its rules.
+bool are_hidden(const Mask& mask, const Chain& chain, const Residue& residue) {
+  const auto hides = [](const Step& step) { return step.row().hides != nullptr; };
+  const Cell& any = residue.first.front();
+  if (!last_step(chain, shape_of(mask), any, hides)) return false;
+  const Mask leaked = zip(Op::kSub, mask, maskctl::apply(full_like(mask), chain));
+  if (leaked.count() != residue.cells) return false;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      const PlanePtr& cells = leaked.plane(b, h);
+      if (cells->count() == 0) continue;
+      const auto rule = last_step(chain, shape_of(mask), {b, h, 0, 0}, hides);
+      if (!rule) return false;
+      const Mask hidden = rule->step->row().hides(*rule->step, rule->shape);
+      if (combine(Op::kSub, cells, hidden.plane(0, 0))->count() > 0) return false;
+    }
   }
-  const Index planes = mask.batch() * mask.heads();
-  return residue.cells == all * planes && std::ranges::all_of(residue.first, [&](const Cell& cell) {
-           return cell.query < n && cell.key >= n && cell.query / size == (cell.key - n) / size;
-         });
+  return true;
+}
+
+/// The chain of a rule that makes a plane but for cells that it hides; empty if there is none.
+Chain with_hidden(const PlanePtr& plane) {
+  const MaskShape shape{1, 1, plane->queries(), plane->keys()};
+  const SampledRows rows(plane);
+  for (const StepInfo& info : step_infos()) {
+    const RuleInfo& rule = info.make().row();
+    if (!rule.hides || !rule.guesses || rule.names.front().name != info.name) continue;
+    for (Chain& chain : rule.guesses(rows)) {
+      const PlanePtr made =
+          maskctl::apply(full_mask(1, 1, shape.queries, shape.keys), chain).plane(0, 0);
+      const PlanePtr off = combine(Op::kXor, plane, made),
+                     hidden = rule.hides(chain.front(), shape).plane(0, 0);
+      if (combine(Op::kSub, off, hidden)->count() == 0) return std::move(chain);
+    }
+  }
+  return {};
 }
 
 /// The stretches from the root to that of a token, as numbers in lens=: "0-2"; "...-4-7" where
@@ -83,7 +108,7 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
   // paths of a tree all hang together, so that no other rule makes most of them.
   constexpr Index kMostShare = 12, kFew = 4, kMostOfMany = 64, kMostShareOfTree = 6;
   if (residue.cells == 0) return false;
-  if (are_answers(mask, chain, residue)) return true;
+  if (are_hidden(mask, chain, residue)) return true;
   std::optional<Mask> off;
   const auto off_in_plane_of = [&](const Cell& cell) {
     if (mask.batch() * mask.heads() == 1) return residue.cells;
@@ -98,6 +123,25 @@ bool are_off_family(const Mask& mask, const Chain& chain, const Residue& residue
     if (family->step->is<step::Tree>()) return kMostShareOfTree * cells <= open;
     return kMostShare * cells <= open && cells <= std::max(kFew, open / kMostOfMany);
   });
+}
+
+std::optional<Recognised> leaked_by_rules(const Mask& mask) {
+  constexpr std::size_t kMostPlanes = 64;
+  if (mask.distinct().size() > kMostPlanes) return std::nullopt;
+  std::vector<Chain> chains;
+  for (const PlanePtr& plane : mask.distinct()) {
+    chains.push_back(with_hidden(plane));
+    if (chains.back().empty()) return std::nullopt;
+  }
+  std::vector<std::uint32_t> of;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) of.push_back(mask.index_of(b, h));
+  }
+  Recognised out;
+  out.chain = recognition::scoped(std::move(chains), of, mask.batch(), mask.heads(),
+                                  {mask.queries(), mask.keys()});
+  out.residue = residue_of(mask, maskctl::apply(full_like(mask), out.chain));
+  return out;
 }
 
 std::optional<std::string> off_family_text(const Mask& mask, const Chain& chain, const Cell& cell) {

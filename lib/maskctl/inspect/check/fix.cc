@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "maskctl/base/error.h"
@@ -22,93 +23,109 @@ const Finding* find(const CheckResult& result, FindingId id) {
   return at == result.findings.end() ? nullptr : &*at;
 }
 
-/// An error or a warning of `after` that is not in `before`, or has fewer cells there; null if
-/// there is none.
-const Finding* come(const CheckResult& before, const CheckResult& after) {
-  for (const Finding& finding : after.findings) {
-    const Finding* had = find(before, finding.rule->key);
-    if (counts(finding) && (!had || finding.count > had->count)) return &finding;
-  }
-  return nullptr;
+/// The cells that differ; nothing if the masks are of two shapes.
+std::optional<Mask> changed_cells(const CheckResult& before, const CheckResult& after) {
+  if (!before.mask || !after.mask || !same_shape(*before.mask, *after.mask)) return std::nullopt;
+  return zip(Op::kXor, *before.mask, *after.mask);
+}
+
+/// Whether the row to which a finding leads has none of the cells.
+bool is_elsewhere(const Finding& finding, const std::optional<Mask>& changed) {
+  const Location& at = finding.where;
+  if (!changed || !at.query) return false;
+  const Range row{*at.query, *at.query + 1};
+  return changed->plane(at.batch.value_or(0), at.head.value_or(0))
+             ->count(row, {0, changed->keys()}) == 0;
 }
 
 class Fixing {
  public:
-  Fixing(const CheckedMask& given, const CheckResult& found) : now_(found) { out_.fixed = given; }
+  Fixing(const CheckedMask& given, const CheckResult& found) : found_(found), now_(found) {
+    out_.fixed = given;
+  }
 
   FixResult run() {
-    // Each round leaves one error or warning less.
-    while (fix_one()) {
+    while (fix_one()) {  // each finding at most once
     }
+    out_.not_looked_at = now_.not_looked_at;
     for (const Finding& finding : now_.findings) {
       if (counts(finding)) out_.left.push_back({finding, why_[finding.rule->key]});
+    }
+    for (const Finding& finding : found_.findings) {
+      const auto is_its = [&](const FixDone& one) { return one.rule == finding.rule; };
+      if (!counts(finding) || find(now_, finding.rule->key)) continue;
+      if (std::ranges::none_of(out_.done, is_its)) out_.gone.push_back(finding.rule);
     }
     return std::move(out_);
   }
 
  private:
-  /// Fixes the first finding whose fix holds. False if there is none.
+  /// A mask that a fix made, and its check.
+  struct Attempt {
+    CheckedMask made;
+    CheckResult seen;
+    FixDone done;
+
+    /// Fewer errors and warnings are better; of these, a fix that changes more, since a part of a
+    /// fault that is mended may hide the rest.
+    std::pair<Index, Index> rank() const {
+      return {std::ranges::count_if(seen.findings, counts),
+              -(done.closed.value_or(0) + done.opened.value_or(0))};
+    }
+  };
+
+  /// Applies, of the fixes that hold, the best one. False if there is none.
   bool fix_one() {
-    why_.clear();
+    std::optional<Attempt> best;
     for (const Finding& finding : now_.findings) {
       if (!counts(finding)) continue;
-      if (attempt(finding)) return true;
+      auto made = attempt(finding);
+      if (made && (!best || made->rank() < best->rank())) best = std::move(made);
     }
-    return false;
-  }
-
-  /// Fixes one finding, and the findings that it had hidden: once a leak is fixed, a hole may show.
-  bool attempt(const Finding& finding) {
-    constexpr int kMostHidden = 3;
-    const FindingId id = finding.rule->key;
-    CheckedMask made = out_.fixed;
-    CheckResult seen = now_;
-    std::vector<FixDone> done;
-    const Finding* next = &finding;
-    try {
-      for (int i = 0; next; ++i) {
-        const LintRule& rule = *next->rule;
-        auto fixed = rule.fixed ? rule.fixed({made, seen, *next}) : std::nullopt;
-        if (!fixed || i > kMostHidden) return refuse(id, i == 0 ? reason_of(rule) : leads_to(rule));
-        CheckResult after = check(*fixed);
-        if (find(after, rule.key)) return refuse(id, i == 0 ? kLeavesIt : leads_to(rule));
-        done.push_back(changed(rule, seen, after));
-        made = *std::move(fixed);
-        seen = std::move(after);
-        next = come(now_, seen);
-      }
-    } catch (const Error& error) {
-      if (error.code() == Errc::kCancelled) throw;
-      return refuse(id, error.what());
-    }
-    if (find(seen, id)) return refuse(id, kLeavesIt);
-    std::ranges::move(done, std::back_inserter(out_.done));
-    out_.fixed = std::move(made);
-    now_ = std::move(seen);
+    if (!best) return false;
+    out_.done.push_back(best->done);
+    out_.fixed = std::move(best->made);
+    now_ = std::move(best->seen);
     return true;
   }
 
-  static constexpr const char* kLeavesIt = "its fix alone leaves it";
-  static std::string reason_of(const LintRule& rule) {
-    return std::string(rule.unfixed.empty() ? "its fix is not in the mask" : rule.unfixed);
-  }
-  static std::string leads_to(const LintRule& rule) {
-    return fmt::format("its fix would lead to {}", rule.id);
-  }
-  bool refuse(FindingId id, std::string why) {
-    why_[id] = std::move(why);
-    return false;
+  std::optional<Attempt> attempt(const Finding& finding) {
+    const LintRule& rule = *finding.rule;
+    // A fix that a report has not announced is none.
+    if (!find(found_, rule.key)) return refuse(rule, "it was not reported before");
+    try {
+      auto made = rule.fixed ? rule.fixed({out_.fixed, now_, finding}) : std::nullopt;
+      if (!made) {
+        return refuse(rule, rule.unfixed.empty() ? "its fix is not in the mask" : rule.unfixed);
+      }
+      CheckResult seen = check(*made);
+      if (find(seen, rule.key)) return refuse(rule, "its fix alone leaves it");
+      const auto changed = changed_cells(now_, seen);
+      for (const Finding& other : seen.findings) {
+        if (!counts(other)) continue;
+        const Finding* had = find(now_, other.rule->key);
+        if (had ? other.count > had->count : !is_elsewhere(other, changed)) {
+          return refuse(rule, fmt::format("its fix would lead to {}", other.rule->id));
+        }
+      }
+      FixDone done{&rule, {}, {}};
+      if (changed) {
+        done.closed = zip(Op::kAnd, *now_.mask, *changed).count();
+        done.opened = changed->count() - *done.closed;
+      }
+      return Attempt{*std::move(made), std::move(seen), done};
+    } catch (const Error& error) {
+      if (error.code() == Errc::kCancelled) throw;
+      return refuse(rule, error.what());
+    }
   }
 
-  static FixDone changed(const LintRule& rule, const CheckResult& before,
-                         const CheckResult& after) {
-    FixDone out{&rule, {}, {}};
-    if (!before.mask || !after.mask || !same_shape(*before.mask, *after.mask)) return out;
-    out.closed = zip(Op::kSub, *before.mask, *after.mask).count();
-    out.opened = zip(Op::kSub, *after.mask, *before.mask).count();
-    return out;
+  std::nullopt_t refuse(const LintRule& rule, std::string_view why) {
+    why_[rule.key] = why;
+    return std::nullopt;
   }
 
+  const CheckResult& found_;
   CheckResult now_;
   FixResult out_;
   std::map<FindingId, std::string> why_;

@@ -122,17 +122,6 @@ Fixed make_causal(const Faulty& faulty) {
   return sees ? Fixed(faulty.with(causal)) : std::nullopt;
 }
 
-Fixed invert(const Faulty& faulty) {
-  const Mask* mask = faulty.cells();
-  return mask ? Fixed(faulty.with(complement(*mask))) : std::nullopt;
-}
-
-Fixed exchange_axes(const Faulty& faulty) {
-  const Mask* mask = faulty.cells();
-  if (!mask || mask->queries() != mask->keys()) return std::nullopt;
-  return faulty.with(transposed(*mask));
-}
-
 Fixed heads_to_queries(const Faulty& faulty) {
   constexpr Index kMostBytes = Index{1} << 32;
   const Mask* mask = faulty.cells();
@@ -149,9 +138,14 @@ Fixed follow_steps(const Faulty& faulty) {
   const std::optional<Mask> tokens = faulty.tokens();
   recognition::KnownPlanes known;
   const Pattern pattern = pattern_of(*mask, tokens ? &*tokens : nullptr, known);
-  Mask made = maskctl::apply(full_like(pattern.mask), pattern.found.chain);
-  if (pattern.opened) made = zip(Op::kOr, made, *pattern.opened);
-  return faulty.with(std::move(made));
+  for (const auto& steps : {std::optional(pattern), with_border(pattern)}) {
+    if (!steps) continue;
+    Mask made = made_by(steps->found.chain, *steps);
+    if (pattern.opened) made = zip(Op::kOr, made, *pattern.opened);
+    // Only these steps leave the cells that the finding counts.
+    if (differing_cells(*mask, made) == faulty.finding.count) return faulty.with(std::move(made));
+  }
+  return std::nullopt;
 }
 
 Fixed like_equal_planes(const Faulty& faulty) {

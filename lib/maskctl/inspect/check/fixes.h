@@ -31,14 +31,15 @@ Fixed close_future_cells(const Faulty& faulty);  // those of future-part, if no 
 Fixed close_later_groups(const Faulty& faulty);  // likewise of groups-joined
 Fixed close_opened_rows(const Faulty& faulty);   // the future of rows that see every key
 Fixed make_causal(const Faulty& faulty);         // closes all keys after the queries' own
-Fixed invert(const Faulty& faulty);
-Fixed exchange_axes(const Faulty& faulty);      // queries and keys
-Fixed heads_to_queries(const Faulty& faulty);   // [B,S,1,S] becomes [B,1,S,S]
-Fixed follow_steps(const Faulty& faulty);       // the steps that make nearly the whole mask
-Fixed like_the_others(const Faulty& faulty);    // a plane that differs from equal ones
-Fixed like_equal_planes(const Faulty& faulty);  // full planes, where all others are equal
-Fixed see_themselves(const Faulty& faulty);     // empty rows, where queries are the keys
-Fixed write_canonical(const Faulty& faulty);    // bools, or one number that closes
+Fixed invert(const Faulty& faulty);              // planes that look inverted, or all
+Fixed exchange_axes(const Faulty& faulty);       // queries and keys of planes that look transposed
+Fixed roll_back(const Faulty& faulty);           // queries or keys of planes that look rolled
+Fixed heads_to_queries(const Faulty& faulty);    // [B,S,1,S] becomes [B,1,S,S]
+Fixed follow_steps(const Faulty& faulty);        // the steps that make nearly the whole mask
+Fixed like_the_others(const Faulty& faulty);     // a plane that differs from equal ones
+Fixed like_equal_planes(const Faulty& faulty);   // full planes, where all others are equal
+Fixed see_themselves(const Faulty& faulty);      // empty rows, where queries are the keys
+Fixed write_canonical(const Faulty& faulty);     // bools, or one number that closes
 Fixed lengths_as_int32(const Faulty& faulty);
 
 }  // namespace maskctl

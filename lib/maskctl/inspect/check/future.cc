@@ -1,22 +1,14 @@
 #include "maskctl/inspect/check/future.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <span>
 #include <vector>
 
+#include "maskctl/inspect/check/future_reader.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 namespace {
-
-/// A run of future keys that is not next to the query's own key.
-struct FarRun {
-  Index query;
-  Run keys;
-};
 
 /// The queries that see every key although later ones are among these.
 struct FullRows {
@@ -57,335 +49,10 @@ void remove_global_tokens(Range rows, const Plane& whole, PlanePtr& out,
   remove_global_tokens({middle, rows.end}, whole, out, removed);
 }
 
-class FutureReader {
- public:
-  /// `full`: the full rows that the plane had before its global tokens were removed. `global`: the
-  /// keys of these tokens.
-  FutureReader(const PlanePtr& plane, const FullRows& full, std::span<const Range> global)
-      : plane_(*plane),
-        global_(global),
-        shift_(plane->keys() - plane->queries()),
-        first_key_(recognition::first_key(*plane)),
-        near_(static_cast<std::size_t>(plane->queries())),
-        own_begin_(near_.size(), plane->keys()),
-        kind_(near_.size()) {
-    for (const Range& rows : full.rows) {
-      for (Index q = rows.begin; q < rows.end; ++q) mark(q, kFull);
-    }
-  }
-
-  Future read() {
-    const bool regular = recognition::each_row_while(plane_, [this](Range rows, const Keys& keys) {
-      const std::span<const Run> runs = as_runs(keys, scratch_);
-      for (Index q = rows.begin; q < rows.end; ++q) add(q, runs);
-      return far_.size() <= 4 * near_.size() + 1024;
-    });
-    if (!regular) {
-      out_.irregular = true;
-      return out_;
-    }
-    find_groups();
-    count_groups();
-    count_kinds();
-    const bool few_global = out_.to_global == 0 || out_.others + out_.to_global < out_.closed;
-    out_.joined = out_.others > 0 && few_global && joins_groups();
-    return out_;
-  }
-
- private:
-  enum Kind : std::uint8_t {
-    kSelf = 1,
-    kLater = 2,
-    kFull = 4,
-    kGroup = 8,
-    kOther = 16,
-    kEarlier = 32
-  };
-
-  static std::size_t at(Index q) { return static_cast<std::size_t>(q); }
-  Index own(Index q) const { return q + shift_; }
-  bool is(Index q, Kind kind) const { return (kind_[at(q)] & kind) != 0; }
-  bool is_causal(Index q) const {
-    return is(q, kSelf) && is(q, kEarlier) && !is(q, kLater) && !is(q, kGroup);
-  }
-  void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
-
-  /// Reads the runs of keys that query q sees: notes whether it sees itself and earlier keys, the
-  /// run right after its own key (near_), and runs farther in the future (far_).
-  void add(Index q, std::span<const Run> runs) {
-    const Index self = own(q);
-    auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
-    if (run == runs.end()) return;
-    if (run->begin <= self) {
-      mark(q, kSelf);
-      own_begin_[at(q)] = run->begin;
-    }
-    if (runs.front().begin < self) mark(q, kEarlier);
-    Index later = 0;
-    const Index next = std::max(self + 1, first_key_);
-    for (; run != runs.end(); ++run) {
-      const Index begin = std::max<Index>(run->begin, self + 1);
-      if (begin >= run->end) continue;
-      mark(q, kLater);
-      later += run->end - begin;
-      if (begin == next) {
-        near_[at(q)] = run->end;
-      } else {
-        far_.push_back({q, {static_cast<std::int32_t>(begin), run->end}});
-      }
-    }
-    if (!is(q, kSelf) || is(q, kFull)) return;
-    Index to_global = 0;
-    for (const Range& keys : global_) {
-      to_global += std::max<Index>(keys.end - std::max(keys.begin, self + 1), 0);
-    }
-    out_.to_global += to_global;
-    out_.closed += plane_.keys() - 1 - self - later - to_global;
-  }
-
-  /// Whether row r sees the keys from `begin` to `end`, among these its own, and not the next one.
-  /// The last of such rows may see no later key, so that its near_ is 0.
-  bool sees_just(Index r, Index begin, Index end) const {
-    return own_begin_[at(r)] <= begin &&
-           (near_[at(r)] == end || (near_[at(r)] == 0 && own(r) + 1 == end));
-  }
-
-  /// Where a group ends that begins with row q, after which come keys up to `end`; q if there is
-  /// none. One in eight of its rows may lack keys, or see keys after the group.
-  Index group_end(Index q, Index end) const {
-    const Index stop = end - shift_, most = (stop - q) / 8;
-    Index odd = 0;
-    for (Index r = q; r < stop && odd <= most; ++r) odd += !sees_just(r, own(q), end);
-    return odd <= most ? stop : q;
-  }
-
-  void find_groups() {
-    std::vector<Range> pairs;
-    for (Index q = 0; q < plane_.queries();) {
-      const Index end = near_[at(q)], stop = end == 0 ? q : group_end(q, end);
-      if (stop == q) {
-        if (end > 0 && !is(q, kFull)) add_other(q, near_run(q));
-        ++q;
-      } else {
-        const bool is_pair = stop - q == 2 && is(q, kEarlier);
-        if (is_pair) {
-          pairs.push_back({q, stop});
-        } else {
-          add_group({q, stop});
-        }
-        q = stop;
-      }
-    }
-    // Of two tokens behind others that see each other, the first sees the token that it predicts.
-    // They are a group beside larger ones, or where most tokens are in pairs.
-    const bool are_groups =
-        4 * std::ssize(pairs) >= plane_.queries() ||
-        std::ranges::any_of(groups_, [](const Range& group) { return group.size() > 2; });
-    for (const Range& rows : pairs) {
-      if (are_groups) {
-        add_group(rows);
-      } else {
-        add_other(rows.begin, near_run(rows.begin));
-      }
-    }
-    std::ranges::sort(groups_, {}, &Range::begin);
-    for (FarRun& far : far_) {
-      if (is(far.query, kFull)) continue;
-      far.keys.begin = std::max(far.keys.begin, group_keys_end(far.query));
-      if (far.keys.begin < far.keys.end) add_other(far.query, far.keys);
-    }
-    std::erase_if(far_, [](const FarRun& far) { return far.keys.begin >= far.keys.end; });
-  }
-
-  /// Notes a group, and the keys after it that its rows see without a gap.
-  void add_group(Range rows) {
-    groups_.push_back(rows);
-    const Index end = own(rows.end);
-    for (Index r = rows.begin; r < rows.end; ++r) {
-      mark(r, kGroup);
-      if (near_[at(r)] <= end || is(r, kFull)) continue;
-      add_other(r, {static_cast<std::int32_t>(end), static_cast<std::int32_t>(near_[at(r)])});
-      near_[at(r)] = end;
-    }
-  }
-  /// The end of the keys of the row's group; 0 if it is in none.
-  std::int32_t group_keys_end(Index q) const {
-    if (!is(q, kGroup)) return 0;
-    return static_cast<std::int32_t>(
-        own(std::ranges::upper_bound(groups_, q, {}, &Range::end)->end));
-  }
-
-  /// Whether a supposed group (tokens that all see each other) is only the corner of a block of
-  /// other cells, which are open cells of the future in no group (Future::others). Where such a
-  /// block reaches the diagonal, its last rows look like a group. They follow a row with other
-  /// cells, and the columns of all their tokens but the first have other cells.
-  bool is_corner(const Range& group) const {
-    if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
-    for (Index q = group.begin + 1; q < group.end; ++q) {
-      if (!is_seen(own(q))) return false;
-    }
-    return !is_seen(own(group.begin));
-  }
-
-  void count_groups() {
-    for (const Range& group : groups_) {
-      if (!unseen_.empty() && is_corner(group)) {
-        for (Index q = group.begin; q < group.end; ++q) {
-          kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] & ~kGroup);
-          if (near_[at(q)] > 0) add_other(q, near_run(q));
-        }
-      } else {
-        ++out_.groups;
-        out_.largest = std::max(out_.largest, group.size());
-      }
-    }
-  }
-
-  Run near_run(Index q) const {
-    const Index begin = std::max(own(q) + 1, first_key_);
-    return {static_cast<std::int32_t>(begin), static_cast<std::int32_t>(near_[at(q)])};
-  }
-
-  void add_other(Index q, Run keys) {
-    see(keys);
-    mark(q, kOther);
-    const Cell cell{0, 0, q, keys.begin};
-    if (!out_.first || q < out_.first->query) out_.first = cell;
-    const auto widen = [empty = out_.others == 0](Range& range, Index begin, Index end) {
-      range =
-          empty ? Range{begin, end} : Range{std::min(range.begin, begin), std::max(range.end, end)};
-    };
-    widen(out_.q, q, q + 1);
-    widen(out_.k, keys.begin, keys.end);
-    out_.others += keys.end - keys.begin;
-  }
-
-  /// Marks the keys of a cell of Future::others, each once, however many queries have such cells.
-  void see(Run keys) {
-    if (unseen_.empty()) {
-      unseen_.resize(at(plane_.keys()) + 1);
-      std::iota(unseen_.begin(), unseen_.end(), 0);
-    }
-    for (auto key = next_unseen(keys.begin); key < keys.end; key = next_unseen(key + 1)) {
-      unseen_[at(key)] = key + 1;
-    }
-  }
-  std::int32_t next_unseen(std::int32_t key) {
-    while (unseen_[at(key)] != key) {
-      unseen_[at(key)] = unseen_[at(unseen_[at(key)])];  // shortens the path for the next search
-      key = unseen_[at(key)];
-    }
-    return key;
-  }
-  bool is_seen(Index key) const { return unseen_[at(key)] != key; }
-
-  void count_kinds() {
-    for (Index q = 0; q < plane_.queries(); ++q) {
-      out_.selves += is(q, kSelf);
-      out_.in_groups += is(q, kGroup);
-      out_.q_count += is(q, kOther);
-      out_.causal += is_causal(q);
-    }
-    for (Index key = 0; key + 1 < std::ssize(unseen_); ++key) out_.k_count += is_seen(key);
-  }
-
-  /// Whether the other cells (open cells of the future in no group) join groups. They do if
-  /// - each query with such cells has some that do not follow its own key directly,
-  /// - tokens that see the same last key belong to the same runs, and see all keys of these after
-  ///   their own,
-  /// - each run is a group of the mask or a single token, and not all are single tokens,
-  /// - and the first token of some run sees a causal token between that run and the run before it.
-  bool joins_groups() const {
-    std::map<Index, std::vector<Run>> members;  // the runs of each group, by its last key
-    std::vector<Run> runs;
-    Index rows = 0, far_rows = 0;
-    for (auto far = far_.begin(); far != far_.end(); ++rows) {
-      const Index q = far->query;
-      runs.clear();
-      if (near_[at(q)] > 0) runs.push_back(near_run(q));
-      for (; far != far_.end() && far->query == q; ++far) runs.push_back(far->keys);
-      if (runs.back().end - runs.back().begin < 2) return false;  // a token alone is no group
-      const auto [group, fresh] = members.try_emplace(runs.back().end, runs);
-      if (fresh) group->second.insert(group->second.begin(), own_run(q));
-      if (!fresh && !same_after(group->second, own(q), runs)) return false;
-    }
-    for (Index q = 0; q < plane_.queries(); ++q) far_rows += is(q, kOther);
-    const auto any = [&members](const auto& holds) {
-      return std::ranges::any_of(members, [&](const auto& one) { return holds(one.second); });
-    };
-    return far_rows == rows && !any([this](const auto& keys) { return has_stray(keys); }) &&
-           any([](const auto& keys) { return has_image(keys); }) &&
-           any([this](const auto& keys) { return has_gap(keys); });
-  }
-
-  /// Whether some run in `parts` other than the first has several tokens and is not a group (tokens
-  /// that all see each other).
-  bool has_stray(const std::vector<Run>& parts) const {
-    return std::ranges::any_of(parts.begin() + 1, parts.end(), [this](const Run& part) {
-      return part.end - part.begin > 1 && !is(part.begin - shift_, kGroup);
-    });
-  }
-  static bool has_image(const std::vector<Run>& parts) {
-    return std::ranges::any_of(parts, [](const Run& part) { return part.end - part.begin > 1; });
-  }
-
-  Run own_run(Index q) const {
-    return {static_cast<std::int32_t>(own(q)), static_cast<std::int32_t>(own(q) + 1)};
-  }
-
-  /// Whether `keys` contain the token, and `runs` are those of `keys` after the token.
-  static bool same_after(const std::vector<Run>& keys, Index token, const std::vector<Run>& runs) {
-    std::vector<Run> after;
-    bool is_member = false;
-    for (const Run& run : keys) {
-      is_member = is_member || (run.begin <= token && token < run.end);
-      const auto begin = static_cast<std::int32_t>(std::max<Index>(run.begin, token + 1));
-      if (begin >= run.end) continue;
-      if (!after.empty() && after.back().end == begin) {
-        after.back().end = run.end;
-      } else {
-        after.push_back({begin, run.end});
-      }
-    }
-    return is_member && after == runs;
-  }
-
-  /// Whether the first token of some run of `keys` sees a causal token between this run and the run
-  /// before it.
-  bool has_gap(const std::vector<Run>& keys) const {
-    for (std::size_t i = 1; i < keys.size(); ++i) {
-      const Range gap{keys[i - 1].end - shift_, keys[i].begin - shift_};
-      const Index member = keys[i].begin - shift_;
-      for (Index q = std::max<Index>(gap.begin, 0); q < gap.end; ++q) {
-        if (is_causal(q) && member < plane_.queries() &&
-            plane_.count({member, member + 1}, {own(q), own(q) + 1}) == 1) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  const Plane& plane_;
-  std::span<const Range> global_;
-  Index shift_, first_key_;
-  std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
-  // For each query: where the run with its own key begins; past all keys if it does not see itself.
-  std::vector<Index> own_begin_;
-  std::vector<std::uint8_t> kind_;
-  std::vector<FarRun> far_;
-  std::vector<Range> groups_;  // groups, as ranges of queries
-  // For each key: itself, or, if a cell of Future::others is in its column, a later key before
-  // which all keys have one. Empty without such cells.
-  std::vector<std::int32_t> unseen_;
-  std::vector<Run> scratch_;
-  Future out_;
-};
-
 }  // namespace
 
 bool Future::is_seen() const {
-  return !is_prefix() && (irregular || 16 * causal < selves || 8 * later > 7 * past);
+  return !is_prefix() && (irregular || 16 * causal < selves || 8 * (later - of_padding) > 7 * past);
 }
 
 bool Future::are_exceptions() const {
@@ -396,42 +63,46 @@ bool Future::are_exceptions() const {
   // themselves and not every key, more later cells are closed.
   const Index lines = std::min(q_count, k_count);
   return causal > 0 && causal >= in_groups && 2 * (lines + full) <= selves &&
-         others + to_global < closed;
+         others + to_global < closed && causal >= unaligned;
 }
 
 bool Future::are_exceptions_of_head() const {
   return others > 0 && !irregular && in_groups == 0 && 4 * causal >= selves && 4 * others < closed;
 }
 
+Index later_cells(const PlanePtr& plane) {
+  const Index shift = plane->keys() - plane->queries();
+  return shift < 0 ? 0 : count_on_diagonals(plane, shift + 1, kUnbounded);
+}
+
 Future future_of(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   Future out;
   if (queries < 2 || shift < 0) return out;
-  const PlanePtr ahead =
-      combine(Op::kAnd, plane, diagonal_band(queries, keys, shift + 1, kUnbounded));
-  const Index all_later = ahead->count(), selves = count_on_diagonals(plane, shift, shift),
-              past = plane->count() - all_later - selves;
-  Index later = all_later;
-  if (later > 0) {  // queries before the first key that any query sees are padding
+  const Index later = later_cells(plane), selves = count_on_diagonals(plane, shift, shift);
+  Index of_padding = 0;
+  if (later > 0) {
+    // Before the first key that any query sees, all that a query sees is later.
     const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);
-    later -= ahead->count({0, first}, {0, keys});
+    of_padding = plane->count({0, first}, {0, keys});
   }
   if (plane->count() == queries * keys) {
     out.in_groups = out.largest = queries;
     out.groups = 1;
-  } else if (later > 0) {
+  } else if (later > of_padding) {
     const FullRows full(*plane);
     PlanePtr others = plane;
     std::vector<Range> global;
     for (const Range& rows : full.rows) remove_global_tokens(rows, *plane, others, global);
-    out = FutureReader(others, full, global).read();
+    out = read_future(others, full.rows, global);
     out.full = full.count;
   } else {
     out.causal = selves;
   }
   out.selves = selves;
-  out.past = past;
+  out.past = plane->count() - later - selves;
   out.later = later;
+  out.of_padding = of_padding;
   return out;
 }
 

@@ -66,10 +66,15 @@ std::optional<Finding> lint_head_region(const Mask& mask);
 Findings lint_entries_alike(const Mask& mask);
 /// Finds heads of one batch entry that are made of different trees.
 Findings lint_trees_of_heads(const Mask& mask, recognition::KnownPlanes& known);
+/// Finds later tokens of a group, as of an image, that a token of it does not see.
+Findings lint_group_holes(const Mask& mask);
 /// Finds causal windows of one size for the first queries and of another for the others.
 Findings lint_window(const Mask& mask);
 /// Reports a mask of no few steps whose cells make some in rows as long as its columns.
 Findings lint_row_length(const Mask& mask);
+/// Finds documents of the steps of a pattern across whose borders a head sees and another head of
+/// the batch entry does not: all heads have the same tokens.
+Findings lint_documents_of_heads(const Pattern& pattern, recognition::KnownPlanes& known);
 /// Checks the steps that explain a mask: a diagonal in the future, documents that a later step
 /// opens to each other, or, where they explain it but for few cells, heads with different
 /// documents.

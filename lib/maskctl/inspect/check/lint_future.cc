@@ -20,7 +20,8 @@ LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
           .summary = "a part of the future is open in a mask that is causal otherwise",
           .claim =
               "that many open cells are after their query's own key, in no group of neighbouring "
-              "tokens of which seven in eight see all of it",
+              "tokens in which, of three pairs in four, each sees the other; of two tokens behind "
+              "others, the first may count",
           .why =
               "those queries see tokens that they should predict; the loss falls too low, and "
               "generation, which has no future, is worse than the loss says",
@@ -30,7 +31,7 @@ LintRule lint_row(RuleKey<FindingId::kFuturePart>) {
           .example = "maskctl check gen:causal:n=32 -t open:q=3-5,k=20-22",
           .beside = {LintRule::Beside::kCountsFuture, LintRule::Beside::kTellsReopened},
           .fixed = close_future_cells,
-          .unfixed = "groups lie among the cells; which cells are theirs is not known"};
+          .unfixed = "which cells of the future belong to a group is not known"};
 }
 
 LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
@@ -52,11 +53,28 @@ LintRule lint_row(RuleKey<FindingId::kGroupsJoined>) {
           .unfixed = "other cells of the future lie among these"};
 }
 
+LintRule lint_row(RuleKey<FindingId::kGroupHoles>) {
+  return {
+      .id = "group-holes",
+      .severity = Severity::kWarning,
+      .summary = "tokens that see each other do not see a later one of them",
+      .claim =
+          "that many later keys are closed, whose tokens see the query, in a group of "
+          "neighbouring tokens in which, of three pairs in four, each sees the other; the query "
+          "sees a later one of these, or an earlier query of them sees the key",
+      .why = "an image or a prefix that lacks a cell, as one written by hand does",
+      .fix = "open the group as a whole",
+      .example =
+          "maskctl check gen:causal:n=32 -t 'open:q=4-8,k=4-8 | open:q=15-20,k=15-20 | "
+          "close:q=5,k=7'",
+      .unfixed = "which tokens are to be a group is not known"};
+}
+
 namespace {
 
 /// The cells that one rule finds, over all planes, and where the first of them are.
 struct FutureTally {
-  Index cells = 0, later = 0;  // and all cells of the future in these planes
+  Index cells = 0;
   Location first;
   std::string where;
 
@@ -69,7 +87,6 @@ struct FutureTally {
               range_words(future.k, "key");
     }
     cells += future.others * use.times;
-    later += future.later * use.times;
   }
   void report(FindingId id, std::string_view what, Findings& out) const {
     if (cells == 0) return;
@@ -77,6 +94,47 @@ struct FutureTally {
                    first, cells});
   }
 };
+
+/// The open cells of the future that are no exceptions, and what they belong to.
+struct OtherFuture {
+  Index cells = 0;
+  bool groups = false, full_rows = false, global = false, planes = false;
+
+  void add(const Future& future, Index in_opened_rows, bool is_exceptional, Index times) {
+    const Index others = future.later + in_opened_rows - (is_exceptional ? future.others : 0);
+    cells += others * times;
+    if (!is_exceptional) {
+      planes = planes || others > 0;
+      return;
+    }
+    groups = groups || future.groups > 0;
+    full_rows = full_rows || future.full > 0 || in_opened_rows > 0;
+    global = global || future.to_global > 0;
+  }
+
+  std::string text() const {
+    if (cells == 0) return "in a mask that is causal otherwise";
+    std::string list;
+    const auto add = [&list](bool is_there, const char* what) {
+      if (is_there) list += (list.empty() ? "" : " or ") + std::string(what);
+    };
+    add(groups, "groups");
+    add(full_rows, "rows that see every key");
+    add(global, "columns that every query sees");
+    add(planes, "other planes");
+    return fmt::format("in a mask that is causal but for these and {}{}{}", counted(cells, "cell"),
+                       list.empty() ? "" : " in ", list);
+  }
+};
+
+/// The cells of the future in the rows of padding of a square plane that see every key.
+Index future_in(const std::vector<Range>& padding, Index tokens) {
+  Index out = 0;
+  for (const Range& rows : padding) {
+    for (Index q = rows.begin; q < rows.end; ++q) out += tokens - 1 - q;
+  }
+  return out;
+}
 
 /// Whether another head of the batch entry sees all of the future that a plane sees, in groups of
 /// tokens that see each other: the plane may then be such groups cut by a window.
@@ -108,31 +166,43 @@ bool others_are_causal(const Mask& mask, const PlaneUse& use) {
 
 }  // namespace
 
+Findings lint_group_holes(const Mask& mask) {
+  Index holes = 0;
+  Location first;
+  for (const PlaneUse& use : first_uses(mask)) {
+    const Future future = future_of(mask.plane(use.batch, use.head));
+    if (future.holes == 0) continue;
+    if (holes == 0) {
+      first = {use.batch, use.head, future.first_hole->query, future.first_hole->key, {}, {}};
+    }
+    holes += future.holes * use.times;
+  }
+  if (holes == 0) return {};
+  return {{&lint_rule(FindingId::kGroupHoles),
+           fmt::format("{} of later tokens closed in a group: {}query {}, key {}",
+                       counted(holes, "cell"), holes == 1 ? "" : "the first ", *first.query,
+                       *first.key),
+           first, holes}};
+}
+
 void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened, Findings& out) {
   if (!out.empty()) return;  // the mask was already reported as inverted or transposed
   FutureTally leaked, joined;
+  OtherFuture others;
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];
-    if (linted.uses[i].times == 0 || rows_alike(*plane)) continue;
+    const PlaneUse& use = linted.uses[i];
+    if (use.times == 0) continue;
     const Future future = future_of(plane);
-    const bool few = future.are_exceptions() || (future.are_exceptions_of_head() &&
-                                                 others_are_causal(linted.mask, linted.uses[i]));
-    const bool is_odd = future.joined || few;
-    if (is_odd && is_part_of_groups(linted.mask, linted.uses[i])) continue;
-    if (future.joined) {
-      joined.add(future, linted.uses[i]);
-    } else if (few) {
-      leaked.add(future, linted.uses[i]);
-    }
+    const bool few = future.are_exceptions() ||
+                     (future.are_exceptions_of_head() && others_are_causal(linted.mask, use));
+    const bool is_odd =
+        (future.joined || few) && !rows_alike(*plane) && !is_part_of_groups(linted.mask, use);
+    others.add(future, future_in(opened[i].padding, plane->keys()), is_odd && !future.joined,
+               use.times);
+    if (is_odd) (future.joined ? joined : leaked).add(future, use);
   }
-  const bool padding =
-      std::ranges::any_of(opened, [](const OpenedRows& rows) { return !rows.padding.empty(); });
-  leaked.report(FindingId::kFuturePart,
-                leaked.cells == leaked.later && !padding
-                    ? "of the future open, in a mask that is causal otherwise"
-                    : "of the future open, in a mask that is causal but for these, groups and "
-                      "rows of padding",
-                out);
+  leaked.report(FindingId::kFuturePart, "of the future open, " + others.text(), out);
   joined.report(FindingId::kGroupsJoined, "open to later groups across causal tokens", out);
 }
 

@@ -2,6 +2,8 @@
 // share.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/count/stats_parts.h"
 
@@ -30,13 +32,13 @@ LintRule lint_row(RuleKey<FindingId::kMaskFull>) {
 }
 
 void report_planes(FindingId id, const LintedMask& linted,
-                   const std::function<bool(const PlanePtr&)>& suspect,
+                   const std::function<bool(std::size_t)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out) {
   Location first;
   Index planes = 0;
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlaneUse& use = linted.uses[i];
-    if (use.times == 0 || !suspect(linted.mask.distinct()[i])) continue;
+    if (use.times == 0 || !suspect(i)) continue;
     if (planes == 0) first = {use.batch, use.head, {}, {}, {}, {}};
     planes += use.times;
   }
@@ -67,13 +69,23 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan, 
   const std::vector<OpenedRows> opened = opened_rows(mask, tokens);
   const LintedMask closed{without_opened_padding(mask, opened), uses};
   Findings out;
-  lint_polarity(closed, out);
+  std::vector<Turned> turned = turned_planes(closed.mask);
+  for (std::size_t i = 0; i < turned.size(); ++i) {
+    // What is said of rolled planes is of all their rows.
+    if (turned[i] == Turned::kMoved && !opened[i].padding.empty()) turned[i] = Turned::kNo;
+  }
+  lint_polarity(closed, turned, out);
+  lint_moved(closed, turned, out);
   lint_future(closed, opened, out);
   lint_alignment(closed, tokens, out);
   lint_ring(mask, out);
   const LintedMask as_given{mask, uses};
-  lint_planes(as_given, closed, out);
+  lint_planes(as_given, closed, turned, out);
   lint_rows(as_given, opened, {real_queries, all_declared, gives_nan}, out);
+  // A row that came round sees every key; it is told as that.
+  if (std::ranges::find(turned, Turned::kMoved) != turned.end()) {
+    std::erase_if(out, [](const Finding& f) { return f.rule->key == FindingId::kRowsOpened; });
+  }
   return out;
 }
 

@@ -1,7 +1,9 @@
 // The parts of lint_mask(), each in a file of its own, and what they share; private to inspect.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +21,26 @@ struct LintedMask {
   std::vector<PlaneUse> uses;  // one for each of mask.distinct()
 };
 
-/// Finds inverted and transposed masks.
-void lint_polarity(const LintedMask& linted, Findings& out);
+/// Whether a plane looks inverted; or transposed, so that its queries see later keys and no earlier
+/// ones, or all later keys and less than half of the earlier ones; or rolled (moved_tokens()).
+enum class Turned : std::uint8_t { kNo, kInverted, kLaterAlone, kLaterMostly, kMoved };
+Turned turned(const PlanePtr& plane);
+/// How each of mask.distinct() is turned.
+std::vector<Turned> turned_planes(const Mask& mask);
+/// Reports inverted and transposed planes. `turned`: turned_planes() of the mask.
+void lint_polarity(const LintedMask& linted, const std::vector<Turned>& turned, Findings& out);
+/// The queries, or the keys, of a plane are moved on by `by` tokens, the last ones to the front;
+/// below 0: back. Moved back, each query that sees a key sees its own, and no later one or, if not
+/// `causal`, two tokens see each other or neither.
+struct MovedTokens {
+  bool keys = false;
+  Index by = 0;
+  bool causal = true;
+};
+std::optional<MovedTokens> moved_tokens(const PlanePtr& plane);
+/// Reports planes that are Turned::kMoved.
+void lint_moved(const LintedMask& linted, const std::vector<Turned>& turned, Findings& out);
+
 /// What is known of rows that see no key (lint_mask()).
 struct RowFacts {
   const Mask* real_queries = nullptr;
@@ -40,8 +60,9 @@ void lint_ring(const Mask& mask, Findings& out);
 void lint_future(const LintedMask& linted, const std::vector<OpenedRows>& opened, Findings& out);
 /// Compares batch entries and heads with each other.
 /// `whole`: the mask before its opened padding was closed, which counts for planes that see
-/// nothing.
-void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& out);
+/// nothing. `turned`: turned_planes() of the linted mask; those that are, are told as that.
+void lint_planes(const LintedMask& whole, const LintedMask& linted,
+                 const std::vector<Turned>& turned, Findings& out);
 
 /// Whether all queries that see any key see the same keys, as with padding alone: such a mask has
 /// no direction.
@@ -76,10 +97,10 @@ struct EntryTally {
   void report(FindingId id, Findings& out) const;
 };
 
-/// Reports those planes for which suspect(plane) holds. say("in 1 of 4 planes") returns the
-/// message.
+/// Reports those planes for which suspect(index in mask.distinct()) holds. say("in 1 of 4 planes")
+/// returns the message.
 void report_planes(FindingId id, const LintedMask& linted,
-                   const std::function<bool(const PlanePtr&)>& suspect,
+                   const std::function<bool(std::size_t)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out);
 
 }  // namespace maskctl

@@ -113,7 +113,7 @@ std::optional<Findings> judged(const Pattern& pattern, bool at_border) {
   if (!off_family && !at_border && cells.follow_a_rule()) return std::nullopt;
   if (cells.are_in_full_rows()) return std::nullopt;
   // What leaves more than a fifth of the cells is not nearly the mask.
-  if (5 * residue.cells > mask.count()) return std::nullopt;
+  if (!off_family && 5 * residue.cells > mask.count()) return std::nullopt;
   if (!off_family && !cells.joins_documents() && !cells.cross_borders() &&
       !(is_few(pattern) && cells.are_strays())) {
     return std::nullopt;

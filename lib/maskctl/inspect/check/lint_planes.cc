@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
@@ -98,13 +99,9 @@ constexpr Index kStray = 2;
 /// Finds batch entries or heads that see nothing while others do.
 void lint_empty_planes(const LintedMask& linted, Findings& out) {
   report_planes(
-      FindingId::kPlaneEmpty, linted, [](const PlanePtr& plane) { return plane->count() == 0; },
+      FindingId::kPlaneEmpty, linted,
+      [&](std::size_t plane) { return linted.mask.distinct()[plane]->count() == 0; },
       [](const std::string& where) { return "no cell is open " + where; }, out);
-}
-
-/// The open cells after the queries' own keys, if the last query is the last token.
-Index later_cells(const PlanePtr& plane) {
-  return count_on_diagonals(plane, plane->keys() - plane->queries() + 1, kUnbounded);
 }
 
 /// Finds planes that see the future, all of it or in nearly every row, while all other planes are
@@ -113,36 +110,36 @@ Index later_cells(const PlanePtr& plane) {
 void lint_causal_planes(const LintedMask& whole, const LintedMask& linted, Findings& out) {
   const std::span<const PlanePtr> planes = linted.mask.distinct();
   Index causal = 0, strictly = 0, all = 0, seen = 0;
-  std::vector<const Plane*> full, open;
+  std::set<std::size_t> full, open;
   bool others_see = false;  // whether a plane that is in neither list sees later keys
   for (std::size_t i = 0; i < planes.size(); ++i) {
     const Index times = linted.uses[i].times;
     if (times == 0 || planes[i]->count() == 0) continue;
     const Future future = future_of(planes[i]);
-    const auto note_others = [&] { others_see = others_see || later_cells(planes[i]) > 0; };
+    const auto note_others = [&] { others_see = others_see || future.later > 0; };
     if (future.selves < 2) {  // at most one token sees itself: the others are padding
       note_others();
       continue;
     }
     const bool is_full = planes[i]->count() == planes[i]->queries() * planes[i]->keys();
+    if (!is_full && rows_alike(*planes[i])) return;  // padding alone has no direction
     const bool is_seen = is_full || (future.is_seen() && !future.is_causal());
     all += times;
     seen += is_seen * times;
     causal += (!is_seen && future.causal > 0 && future.causal >= future.in_groups) * times;
     strictly += future.is_causal() * times;
     if (is_seen) {
-      (is_full ? full : open).push_back(planes[i].get());
+      (is_full ? full : open).insert(i);
     } else {
       note_others();
     }
   }
-  const auto report = [&](FindingId id, const char* what, const auto& which) {
-    const auto is_one = [&which](const PlanePtr& plane) {
-      return std::ranges::find(which, plane.get()) != which.end();
-    };
+  const auto report = [&](FindingId id, const char* what, const std::set<std::size_t>& which) {
+    if (which.empty()) return;
+    const auto is_one = [&which](std::size_t plane) { return which.contains(plane); };
     Index later = 0;
     for (std::size_t i = 0; i < planes.size(); ++i) {
-      if (!is_one(planes[i])) later += later_cells(whole.mask.distinct()[i]) * linted.uses[i].times;
+      if (!is_one(i)) later += later_cells(whole.mask.distinct()[i]) * linted.uses[i].times;
     }
     const std::string but =
         later > 0 ? fmt::format(" but for {} of the future", counted(later, "cell")) : "";
@@ -384,12 +381,15 @@ Fixed like_the_others(const Faulty& faulty) {
   return std::nullopt;
 }
 
-void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& out) {
+void lint_planes(const LintedMask& whole, const LintedMask& linted,
+                 const std::vector<Turned>& turned, Findings& out) {
   const bool told = !out.empty();  // there are findings about some planes already
   lint_empty_planes(whole, out);
   if (linted.uses.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();
-  lint_causal_planes(whole, linted, out);
+  const bool any_turned =
+      std::ranges::any_of(turned, [](Turned how) { return how != Turned::kNo; });
+  if (!any_turned) lint_causal_planes(whole, linted, out);
   if (told || out.size() > before || linted.mask.queries() != linted.mask.keys()) return;
   const PlaneTable table(whole.mask);
   lint_odd(whole.mask, linted.mask, table, true, out);

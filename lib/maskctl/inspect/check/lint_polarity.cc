@@ -51,42 +51,39 @@ LintRule lint_row(RuleKey<FindingId::kAntiCausal>) {
 
 namespace {
 
-PlanePtr diagonals(const Plane& plane, Index low, Index high) {
-  return diagonal_band(plane.queries(), plane.keys(), low, high);
-}
-Index open_in(const PlanePtr& plane, const PlanePtr& region) {
-  return combine(Op::kAnd, plane, region)->count();
-}
-bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
-  const bool fits = plane->count() >= region->count();  // counting is cheaper than combining planes
-  return fits && combine(Op::kSub, region, plane)->count() == 0;
-}
+/// The open cells of a plane by where they lie from the queries' own keys, query q being token q +
+/// keys - queries; each number is read once.
+struct Sides {
+  Index own = 0, later = 0, earlier = 0;
+  Index all_later = 0;  // how many later keys there are
 
-/// Whether a query of a square plane sees a key before its own.
-bool sees_earlier_key(const Plane& plane) {
-  return !recognition::each_row_while(plane, [](Range rows, const Keys& keys) {
-    const Index first = first_open_key(keys);
-    return first < 0 || first >= rows.end - 1;
-  });
-}
+  explicit Sides(const PlanePtr& plane) {
+    const Index queries = plane->queries(), shift = plane->keys() - queries;
+    own = count_on_diagonals(plane, shift, shift);
+    later = count_on_diagonals(plane, shift + 1, kUnbounded);
+    earlier = plane->count() - own - later;
+    all_later = queries * (queries - 1) / 2;
+  }
+  bool sees_all_later() const { return all_later > 0 && later == all_later; }
+};
 
 /// Whether all later keys are open and several queries do not see themselves; or whether half of
 /// the later keys are open, and nothing else; or whether most cells are open, of the later keys
 /// half as many as of the earlier ones, and most queries do not see themselves. If there are fewer
 /// queries than keys, as in the mask of one rank or of draft tokens, only the first case counts,
 /// and most queries must not see themselves.
-bool looks_inverted_diagonal(const PlanePtr& plane) {
-  const Index queries = plane->queries(), shift = plane->keys() - queries;
-  if (queries < 2 || shift < 0) return false;
-  const PlanePtr future = diagonals(*plane, shift + 1, kUnbounded);
-  const auto hidden = [&] { return queries - count_on_diagonals(plane, shift, shift); };
-  const bool sees_future = future->count() > 0 && holds_all(plane, future);
-  if (shift > 0) return sees_future && 2 * hidden() > queries;
-  if (sees_future) return hidden() > 1;
-  const Index later = count_on_diagonals(plane, 1, kUnbounded);
-  if (later == plane->count()) return later > 0 && 2 * later >= queries * (queries - 1) / 2;
-  const bool sees_both = 2 * later >= count_on_diagonals(plane, -kUnbounded, -1);
-  return sees_both && 2 * plane->count() > queries * plane->keys() && 2 * hidden() > queries;
+bool is_inverted_by(const Sides& sides, const Plane& plane) {
+  const Index queries = plane.queries(), hidden = queries - sides.own;
+  if (queries < plane.keys()) return sides.sees_all_later() && 2 * hidden > queries;
+  if (sides.sees_all_later()) return hidden > 1;
+  if (sides.own + sides.earlier == 0) return sides.later > 0 && 2 * sides.later >= sides.all_later;
+  return 2 * sides.later >= sides.earlier && 2 * plane.count() > queries * plane.keys() &&
+         2 * hidden > queries;
+}
+
+bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
+  const bool fits = plane->count() >= region->count();  // counting is cheaper than combining planes
+  return fits && combine(Op::kSub, region, plane)->count() == 0;
 }
 
 /// For planes in which each key stands for a block of queries of the same size: whether all blocks
@@ -105,22 +102,11 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
   }
   if (!holds_all(plane, bands(queries, keys, later))) return false;
   const PlanePtr past = bands(queries, keys, earlier);
-  const Index selves = open_in(plane, bands(queries, keys, own));
-  return selves < queries && (2 * selves < queries || 2 * open_in(plane, past) < past->count());
-}
-
-/// Whether queries see later keys and no earlier ones: a transposed causal mask.
-bool sees_later_alone(const PlanePtr& plane) {
-  return plane->queries() == plane->keys() && !sees_earlier_key(*plane) &&
-         open_in(plane, diagonals(*plane, 1, kUnbounded)) > 0;
-}
-/// Whether queries see themselves, all later keys, and some, but less than half, of the earlier
-/// ones: a transposed mask that is causal with a prefix.
-bool sees_later_mostly(const PlanePtr& plane) {
-  if (plane->queries() != plane->keys() || !sees_earlier_key(*plane)) return false;
-  const PlanePtr past = diagonals(*plane, -kUnbounded, -1);
-  return holds_all(plane, diagonals(*plane, 0, kUnbounded)) &&
-         2 * open_in(plane, past) < past->count();
+  const auto open_in = [&plane](const PlanePtr& region) {
+    return combine(Op::kAnd, plane, region)->count();
+  };
+  const Index selves = open_in(bands(queries, keys, own));
+  return selves < queries && (2 * selves < queries || 2 * open_in(past) < past->count());
 }
 
 /// Whether the closed cells form one square from the first token on, like the valid part of a
@@ -130,19 +116,43 @@ bool looks_inverted_padding(const PlanePtr& plane) {
   if (plane->queries() != tokens || tokens < 2) return false;
   Index valid = 0;  // number of leading closed keys of query 0
   plane->rows({0, 1}, [&](Range, const Keys& keys) { valid = first_open_key(keys); });
-  if (valid <= 0) return false;
-  const PlanePtr square = rectangle(tokens, tokens, {0, valid}, {0, valid});
-  return plane->count() == tokens * tokens - valid * valid &&
-         combine(Op::kAnd, plane, square)->count() == 0;
+  return valid > 0 && plane->count() == tokens * tokens - valid * valid &&
+         plane->count({0, valid}, {0, valid}) == 0;
 }
 
-bool looks_inverted(const PlanePtr& plane) {
-  return ((looks_inverted_diagonal(plane) || looks_inverted_blocks(plane)) &&
-          !rows_alike(*plane)) ||
-         looks_inverted_padding(plane);
+/// Whether queries of a square plane see themselves, all later keys, and some, but less than half,
+/// of the earlier ones: a transposed mask that is causal with a prefix.
+bool sees_later_mostly(const Sides& sides, Index tokens) {
+  return sides.sees_all_later() && sides.own == tokens && sides.earlier > 0 &&
+         2 * sides.earlier < tokens * (tokens - 1) / 2;
 }
 
 }  // namespace
+
+Turned turned(const PlanePtr& plane) {
+  const Index queries = plane->queries(), keys = plane->keys();
+  if (queries < 2) return Turned::kNo;
+  const auto differ = [&plane] { return !rows_alike(*plane); };
+  if (queries > keys) {
+    return looks_inverted_blocks(plane) && differ() ? Turned::kInverted : Turned::kNo;
+  }
+  const Sides sides(plane);
+  if (is_inverted_by(sides, *plane) && differ()) return Turned::kInverted;
+  if (looks_inverted_padding(plane)) return Turned::kInverted;
+  if (queries != keys || sides.later == 0) return Turned::kNo;
+  // A transposed causal mask has no earlier key.
+  const bool alone = sides.earlier == 0;
+  if ((alone || sees_later_mostly(sides, keys)) && differ()) {
+    return alone ? Turned::kLaterAlone : Turned::kLaterMostly;
+  }
+  return moved_tokens(plane) ? Turned::kMoved : Turned::kNo;
+}
+
+std::vector<Turned> turned_planes(const Mask& mask) {
+  std::vector<Turned> out;
+  for (const PlanePtr& plane : mask.distinct()) out.push_back(turned(plane));
+  return out;
+}
 
 bool rows_alike(const Plane& plane) {
   const auto first = first_cell(plane);
@@ -159,25 +169,38 @@ bool rows_alike(const Plane& plane) {
   return open == rows * keys;
 }
 
-void lint_polarity(const LintedMask& linted, Findings& out) {
-  report_planes(
-      FindingId::kPolarity, linted, looks_inverted,
-      [](const std::string& where) {
-        return "some queries do not see themselves, and the closed cells look like a mask, " +
-               where;
-      },
-      out);
-  const auto transposed = [&](bool (*looks)(const PlanePtr&), const char* what) {
+void lint_polarity(const LintedMask& linted, const std::vector<Turned>& turned, Findings& out) {
+  const auto report = [&](FindingId id, Turned kind, const char* what) {
     report_planes(
-        FindingId::kAntiCausal, linted,
-        [looks](const PlanePtr& plane) {
-          return looks(plane) && !looks_inverted(plane) && !rows_alike(*plane);
-        },
+        id, linted, [&, kind](std::size_t plane) { return turned[plane] == kind; },
         [what](const std::string& where) { return what + where; }, out);
   };
-  transposed(sees_later_alone, "queries see later keys and no earlier ones, ");
-  transposed(sees_later_mostly,
-             "queries see themselves, all later keys and less than half of the earlier ones, ");
+  report(FindingId::kPolarity, Turned::kInverted,
+         "some queries do not see themselves, and the closed cells look like a mask, ");
+  report(FindingId::kAntiCausal, Turned::kLaterAlone,
+         "queries see later keys and no earlier ones, ");
+  report(FindingId::kAntiCausal, Turned::kLaterMostly,
+         "queries see themselves, all later keys and less than half of the earlier ones, ");
+}
+
+Fixed invert(const Faulty& faulty) {
+  const Mask* mask = faulty.cells();
+  if (!mask) return std::nullopt;
+  // Where few steps say that the mask is inverted, its planes do not, and all of them are.
+  const auto is_one = [](const PlanePtr& plane) { return turned(plane) == Turned::kInverted; };
+  const bool all = std::ranges::none_of(mask->distinct(), is_one);
+  return faulty.with(mask->map(
+      [&](const PlanePtr& plane) { return all || is_one(plane) ? complement(plane) : plane; }));
+}
+
+Fixed exchange_axes(const Faulty& faulty) {
+  const Mask* mask = faulty.cells();
+  if (!mask || mask->queries() != mask->keys()) return std::nullopt;
+  return faulty.with(mask->map([](const PlanePtr& plane) {
+    const Turned how = turned(plane);
+    const bool is_one = how == Turned::kLaterAlone || how == Turned::kLaterMostly;
+    return is_one ? transposed(Mask(plane)).plane(0, 0) : plane;
+  }));
 }
 
 }  // namespace maskctl

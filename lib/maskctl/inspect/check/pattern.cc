@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "maskctl/inspect/check/family.h"
 #include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/steps.h"
@@ -61,6 +62,13 @@ Pattern pattern_of(const Mask& given, const Mask* tokens, recognition::KnownPlan
   out.explained = all.residue.cells == 0 && !all.irregular && !names_arrays(all.chain);
   out.is_rule = out.explained && tokens_and_regions(all.chain) == 0;
   if (out.opened) out.found.residue = residue_of(mask, made_by(out.found.chain, out));
+  if (!out.is_rule && !out.opened) {
+    if (auto leaked = leaked_by_rules(mask)) {
+      out.found = *std::move(leaked);
+      out.explained = false;
+      return out;
+    }
+  }
   // Global tokens and regions may stand for what are only single cells. So prefer the steps without
   // them, or no steps, if that leaves no more exceptions.
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {

@@ -192,7 +192,7 @@ bool Unexplained::cross_borders() const {
     const Index cells = cells_.plane(b, h)->count();
     return kMostShare * cells > mask_.plane(b, h)->count() - cells;
   };
-  if (any_plane(many)) return false;
+  if (any_plane(many) || are_diagonals()) return false;
   const Mask inside = maskctl::apply(full_like(mask_), borders_of(pattern_.found.chain));
   return zip(Op::kSub, cells_, zip(Op::kSub, mask_, inside)).count() == 0 &&
          3 * std::ranges::count_if(judged_, is_odd()) >= std::ssize(judged_);
@@ -262,6 +262,13 @@ bool Unexplained::are_crowded() const {
     diagonals.insert(cell.key - cell.query);
   }
   return 2 * std::min({queries.size(), keys.size(), diagonals.size()}) < judged_.size();
+}
+
+bool Unexplained::are_diagonals() const {
+  constexpr std::size_t kLeastOnEach = 6;
+  std::set<Index> diagonals;
+  for (const Cell& cell : judged_) diagonals.insert(cell.key - cell.query);
+  return kLeastOnEach * diagonals.size() <= judged_.size();
 }
 
 std::function<bool(const Cell&)> Unexplained::is_odd() const {

@@ -61,6 +61,9 @@ class Unexplained {
   /// Whether many cells share few rows, columns or diagonals: they follow a rule of their own.
   bool are_crowded() const;
 
+  /// Whether many cells are on few diagonals, as what is seen of each frame of a video.
+  bool are_diagonals() const;
+
   std::function<bool(const Cell&)> is_odd() const;
 
   /// True if the steps open this cell, and neither the next one away from the diagonal in its row

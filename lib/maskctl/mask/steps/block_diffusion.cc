@@ -88,6 +88,16 @@ std::vector<Chain> guesses(const BlockDiffusion*, const SampledRows& rows) {
   return {{Step(BlockDiffusion{*size})}};
 }
 
+/// Noised tokens are to predict the clean ones of their own block, and see none after it.
+Mask hides(const BlockDiffusion& rule, const MaskShape& shape) {
+  const Index n = shape.keys / 2;
+  std::vector<Slab> slabs;
+  for (Index first = 0; first < n; first += rule.size) {
+    slabs.push_back({{first, std::min(first + rule.size, n)}, {{n + first, 2 * n, 0, 0}}});
+  }
+  return Mask(bands(shape.queries, shape.keys, slabs));
+}
+
 namespace {
 
 constexpr std::array kBlockDiffusionFields = {fields::of<&BlockDiffusion::size>(

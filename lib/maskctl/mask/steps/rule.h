@@ -162,6 +162,9 @@ struct RuleInfo {
   /// rows; some may be wrong. The caller compares each with the plane. Null for rules that
   /// recognise() finds in other ways.
   std::vector<Chain> (*guesses)(const SampledRows& rows);
+  /// Cells that the step closes because the query is to predict the key: one that is open is a
+  /// leak, however many there are. Null where no cell is known to be one.
+  Mask (*hides)(const Step& step, const MaskShape& shape);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
   void (*limit)(Step& step, Index max_bytes);
 };
@@ -305,6 +308,9 @@ constexpr void describe_others(RuleInfo& out) {
       return change(a.as<Rule>(), b);
     };
   }
+  if constexpr (requires(const Rule& r, const MaskShape& s) { hides(r, s); }) {
+    out.hides = [](const Step& s, const MaskShape& shape) { return hides(s.as<Rule>(), shape); };
+  }
   if constexpr (requires(const Rule* r, const SampledRows& rows) { guesses(r, rows); }) {
     out.guesses = [](const SampledRows& rows) {
       return guesses(static_cast<const Rule*>(nullptr), rows);
@@ -337,7 +343,7 @@ constexpr void describe_arguments(RuleInfo& out) {
 /// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
 /// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
 /// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
-/// change(), guesses(), misfit() and limit().
+/// change(), guesses(), hides(), misfit() and limit().
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
