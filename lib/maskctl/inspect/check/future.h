@@ -39,7 +39,7 @@ struct Future {
   Index q_count = 0, k_count = 0;  // how many queries, and keys, have such cells
   std::optional<Cell> first;       // the first cell of `others`; batch and head are 0
   /// Later keys of groups that are closed, though the token of the key sees the query, and the
-  /// query sees a later key of the group or an earlier query of it sees the key.
+  /// query sees a later key of the group or both queries beside it see the key.
   Index holes = 0;
   std::optional<Cell> first_hole;
   /// Whether the cells of `others` join groups that have causal tokens between them.

@@ -190,14 +190,16 @@ class FutureReader {
   }
 
   /// Notes a later key of a group that row r does not see, though its token sees r, and r sees a
-  /// key behind it or a row of the group before r sees it: at the end of a window they do not.
+  /// key behind it or both rows beside r see it: at the end of a window they do not.
   void add_hole(const Range& group, Index r, Index key) {
     const auto see = [&](Range rows, Index begin, Index end) {
       return plane_.count(rows, {begin, end}) > 0;
     };
     const Range row{r, r + 1}, its{key - shift_, key - shift_ + 1};
     if (!is(r, kSelf) || see(row, key, key + 1) || !see(its, own(r), own(r) + 1)) return;
-    if (!see({group.begin, r}, key, key + 1) && !see(row, key + 1, own(group.end))) return;
+    const bool beside =
+        r > group.begin && see({r - 1, r}, key, key + 1) && see({r + 1, r + 2}, key, key + 1);
+    if (!beside && !see(row, key + 1, own(group.end))) return;
     if (out_.holes++ == 0) out_.first_hole = Cell{0, 0, r, key};
   }
 

@@ -61,7 +61,7 @@ LintRule lint_row(RuleKey<FindingId::kGroupHoles>) {
       .claim =
           "that many later keys are closed, whose tokens see the query, in a group of "
           "neighbouring tokens in which, of three pairs in four, each sees the other; the query "
-          "sees a later one of these, or an earlier query of them sees the key",
+          "sees a later one of these, or both queries beside it see the key",
       .why = "an image or a prefix that lacks a cell, as one written by hand does",
       .fix = "open the group as a whole",
       .example =
