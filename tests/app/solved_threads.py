@@ -58,7 +58,7 @@ def threads():
     yield ("pytorch#141126: a block of a sparse mask is left out", sparse,
            with_block(sparse, 128, 0), "chunk size 128 added")
     yield ("pytorch#158212: a block that is empty is read", sparse,
-           with_block(sparse, 128, 64, value=True), "tree missing and causal added")
+           with_block(sparse, 128, 64, value=True), "causal instead of tree")
     yield ("pytorch#153799: a partial block is taken for a full one", PREFIX,
            PREFIX | ((I // 64 == 0) & (J // 64 == 0)), "prefix 64 instead of 40")
     yield ("flash-attention#2623: documents are ignored from one query on", DOCUMENTS,
