@@ -56,7 +56,7 @@ bool may_change(FindingId id, const CheckedMask& given, const PlainCells& cells,
                 Index q, Index k) {
   const auto id_of = [&](Index i) {
     const Tensor& ids = given.documents->q;
-    return ids_of_batch(ids, ids.rank() == 1 || ids.extent(0) == 1 ? 0 : b)[as_size(i)];
+    return (ids.rank() == 1 ? ids.as<std::int32_t>() : ids_of_batch(ids, b))[as_size(i)];
   };
   const bool later = k > q + cells.shift(), open = cells.open(b, h, q, k);
   switch (id) {
