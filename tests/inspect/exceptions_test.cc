@@ -13,7 +13,7 @@ using test::made;
 /// The definition of an exceptional cell, by loops over all tokens; query 0 is token `shift`.
 bool slow_exception(const twin::Dense& mask, Index q, Index k, Index shift) {
   const auto sees = [&mask](Index query, Index key) {
-    return query >= 0 && query < mask.q && mask.get(0, 0, query, key);
+    return query >= 0 && query < mask.q && key >= 0 && key < mask.k && mask.get(0, 0, query, key);
   };
   const Index self = q + shift;
   if (mask.q == 1) {
