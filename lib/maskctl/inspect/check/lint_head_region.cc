@@ -7,6 +7,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/head_borders.h"
 #include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
