@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "maskctl/attention/cuda/block_sum.cuh"
 #include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/softmax/hopper/key_lists.cuh"
